@@ -48,7 +48,7 @@ use hoptax_subject::caller::Caller;
 
 use subject::Proxies;
 
-pub(crate) use borrowed::{BORROWING, replace};
+pub(crate) use borrowed::{BORROWING, replace, replace_share};
 pub use by_round::CpuByRound;
 pub use frames::add_frames;
 pub use histogram::{response_histograms, response_times_by_round};

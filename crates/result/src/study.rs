@@ -133,11 +133,11 @@ impl StudyBody {
     }
 
     /// The cost of an arm in a measure, under a load or without one that of the arm itself, as a share of the level of `other`, the arm
-    /// that it is compared with. None if the cost is not known, and if the level may be zero.
+    /// that it is compared with. None if the cost is not known.
     ///
     /// **Method.** The share that was formed within rounds ([`Cost::share`]). Without one, as in results of earlier versions, that of the
     /// cost and of the level with their intervals, which counts the errors of both ([`Interval::share_of`]), as wide to each side as to the
-    /// wider one.
+    /// wider one; none if the level may be zero.
     pub fn share_of_reference(
         &self,
         arm: &ArmResult,

@@ -5,20 +5,19 @@ use hoptax_result::{Finding, Measured, Severity, SittingRecord, StudyResult, cou
 use crate::check::Check;
 use crate::thresholds;
 
-/// A sitting began soon after the one before it.
+/// A sitting began soon after another one.
 pub(super) const CLOSE: Check<StudyResult> = Check {
     id: "close-sittings",
     protects_from: "sittings that share one state of the machine, read as if they showed how much it varies",
     source: "own",
     judge: |result, limits| {
         let least_minutes = limits.value(&thresholds::SITTINGS_APART_HOURS) * 60.0;
-        let pairs = (1_u64..).zip(result.sittings.iter().zip(result.sittings.iter().skip(1)));
-        let apart = pairs.filter_map(|(number, (one, next))| Some((number, minutes_apart(one, next)?)));
-        let close: Vec<(u64, f64)> = apart.filter(|(_, minutes)| *minutes < least_minutes).collect();
-        let Some(closest) = close.iter().map(|(_, minutes)| *minutes).reduce(f64::min) else {
+        let gaps = (1..result.sittings.len()).filter_map(|next| Gap::before(&result.sittings, next));
+        let close: Vec<Gap> = gaps.filter(|gap| gap.minutes < least_minutes).collect();
+        let Some(closest) = close.iter().map(|gap| gap.minutes).reduce(f64::min) else {
             return Vec::new();
         };
-        let pairs: Vec<String> = close.iter().map(|(number, minutes)| in_words(*number, *minutes)).collect();
+        let pairs: Vec<String> = close.iter().map(Gap::in_words).collect();
         let message = format!(
             "{}; close sittings share a state of the machine, so they may differ less than sittings do, and intervals may be too narrow \
              for the machine",
@@ -32,7 +31,43 @@ pub(super) const CLOSE: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// The time from the end of a sitting to the begin of the next, minutes; negative if they overlap. None if one of these is not known.
+/// The time between two sittings.
+struct Gap {
+    /// The number of the sitting that ended.
+    ended: usize,
+    /// The number of the one that began.
+    began: usize,
+    /// The time from the end to the begin, minutes; negative if the sittings overlap.
+    minutes: f64,
+}
+
+impl Gap {
+    /// The time before the sitting with this index, from the latest end of those that began earlier: one that was resumed may end after
+    /// others. None if no end is known.
+    fn before(sittings: &[SittingRecord], next: usize) -> Option<Self> {
+        let began = sittings.get(next)?;
+        let gap = |(ended, one): (usize, &SittingRecord)| {
+            Some(Self { ended: ended + 1, began: next + 1, minutes: minutes_apart(one, began)? })
+        };
+        let gaps = sittings.iter().enumerate().take(next).filter_map(gap);
+        gaps.min_by(|one, other| one.minutes.total_cmp(&other.minutes))
+    }
+
+    /// When the second sitting began.
+    fn in_words(&self) -> String {
+        let Self { ended, began, minutes } = self;
+        if *minutes < 0.0 {
+            format!("sitting {began} began before the end of sitting {ended}")
+        } else {
+            format!(
+                "sitting {began} began {} after the end of sitting {ended}",
+                counted(*minutes as u64, "minute")
+            )
+        }
+    }
+}
+
+/// The time from the end of a sitting to the begin of another, minutes. None if one of these is not known.
 fn minutes_apart(one: &SittingRecord, next: &SittingRecord) -> Option<f64> {
     let ended = humantime::parse_rfc3339(one.ended_at.as_deref()?).ok()?;
     let began = humantime::parse_rfc3339(&next.started_at).ok()?;
@@ -41,19 +76,6 @@ fn minutes_apart(one: &SittingRecord, next: &SittingRecord) -> Option<f64> {
         Err(overlap) => -overlap.duration().as_secs_f64(),
     };
     Some(apart_s / 60.0)
-}
-
-/// When the sitting after the one with this number began.
-fn in_words(number: u64, minutes: f64) -> String {
-    let next = number + 1;
-    if minutes < 0.0 {
-        format!("sitting {next} began before the end of sitting {number}")
-    } else {
-        format!(
-            "sitting {next} began {} after the end of sitting {number}",
-            counted(minutes as u64, "minute")
-        )
-    }
 }
 
 #[cfg(test)]
@@ -110,6 +132,15 @@ mod tests {
         let named = "sitting 2 began 0 minutes after the end of sitting 1, sitting 4 began before the end of sitting 3; ";
         assert!(finding.message.starts_with(named), "{finding:?}");
         assert!(finding.value.abs() < 1e-9, "{finding:?}");
+    }
+
+    #[test]
+    fn a_sitting_close_to_the_end_of_one_that_was_resumed_is_named() {
+        // The first was halted for hours, in which the second was measured.
+        let result = judged(sittings(&[("01:00", "12:00"), ("04:00", "05:00"), ("12:10", "13:00")]));
+        let [finding] = &result.findings[..] else { panic!("{:?}", result.findings) };
+        let named = "sitting 2 began before the end of sitting 1, sitting 3 began 10 minutes after the end of sitting 1; ";
+        assert!(finding.message.starts_with(named), "{finding:?}");
     }
 
     #[test]

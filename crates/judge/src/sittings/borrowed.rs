@@ -1,4 +1,5 @@
-//! Costs of two to four sittings with moderated variances, which borrow from each other: a sitting is a replicate.
+//! Costs of two to four sittings, and their shares of a level, with moderated variances, which borrow from each other: a sitting is a
+//! replicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +8,8 @@ use hoptax_stats::{Moderated, Replicates, moderated};
 
 use hoptax_plan::plan::CONFIDENCE;
 
-use super::{Part, estimate};
-use crate::summary::{BORROWING, replace};
+use super::{Part, error_over_rounds, estimate};
+use crate::summary::{BORROWING, replace, replace_share};
 
 /// Largest ratio of the standard errors of sittings that borrow. [`moderated`] takes the replicates of a cost for equally variable, and its
 /// coverage is simulated for such. Sittings of less even precision are combined cost by cost, which needs no such assumption.
@@ -29,6 +30,15 @@ pub(super) type Costs = BTreeMap<CostKey, Moderated>;
 
 /// The costs of these sittings that borrow. Empty with one sitting, and where [`moderated`] has no result.
 pub(super) fn costs(parts: &[Part]) -> Costs {
+    borrowing(parts, Number::Cost)
+}
+
+/// The same costs as shares of the level of the arm compared with. That of CPU time is a cost of its own.
+pub(super) fn shares(parts: &[Part]) -> Costs {
+    borrowing(parts, Number::Share)
+}
+
+fn borrowing(parts: &[Part], number: Number) -> Costs {
     let Some(first) = parts.first().map(|part| &part.result) else { return Costs::new() };
     let references: BTreeSet<&str> =
         first.arms.iter().filter_map(|arm| arm.compared_with.as_deref()).collect();
@@ -43,7 +53,7 @@ pub(super) fn costs(parts: &[Part]) -> Costs {
                     Source::Load(load) => Some(load.to_owned()),
                     Source::Usual(_) => None,
                 };
-                let found = Group { parts, reference, source, measure }.moderated();
+                let found = Group { parts, reference, source, measure, number }.moderated();
                 let key = |arm: String| CostKey { arm, load: load.clone(), measure };
                 all.extend(found.into_iter().map(|(id, one)| (key(id), one)));
             }
@@ -52,20 +62,34 @@ pub(super) fn costs(parts: &[Part]) -> Costs {
     all
 }
 
-/// Replaces the intervals of the costs that borrow in `combined`, the sittings as one result. All others lose the degrees of freedom that
-/// they had in a sitting.
-pub(super) fn apply(combined: &mut StudyResult, costs: &Costs) {
+/// Replaces the intervals of the costs and shares that borrow in `combined`, the sittings as one result. All other costs lose the degrees
+/// of freedom that they had in a sitting.
+pub(super) fn apply(combined: &mut StudyResult, costs: &Costs, shares: &Costs) {
     for arm in &mut combined.arms {
         let id = arm.id.clone();
         let of_loads = arm.loads.iter_mut().map(|under| (Some(under.load.clone()), &mut under.cost));
         for (load, cost) in std::iter::once((None, &mut arm.cost)).chain(of_loads) {
             cost.borrowed.clear();
             for measure in BORROWING {
-                let found = costs.get(&CostKey { arm: id.clone(), load: load.clone(), measure });
-                found.and_then(|found| replace(cost, measure, found, CONFIDENCE));
+                let key = CostKey { arm: id.clone(), load: load.clone(), measure };
+                if let Some(found) = costs.get(&key) {
+                    replace(cost, measure, found, CONFIDENCE);
+                }
+                if let Some(found) = shares.get(&key) {
+                    replace_share(cost, measure, found, CONFIDENCE);
+                }
             }
         }
     }
+}
+
+/// The number of an arm that borrows.
+#[derive(Clone, Copy, PartialEq)]
+enum Number {
+    /// Its cost in the unit of the measure.
+    Cost,
+    /// The cost as a share of the level of the arm compared with.
+    Share,
 }
 
 /// The costs of a group.
@@ -84,6 +108,7 @@ struct Group<'a> {
     reference: &'a str,
     source: Source<'a>,
     measure: CostMeasure,
+    number: Number,
 }
 
 /// The costs of an arm in all sittings.
@@ -152,16 +177,21 @@ impl Group<'_> {
         })
     }
 
-    /// The cost of an arm in each sitting; none if one of them lacks it.
+    /// The number of an arm in each sitting; none if one of them lacks it.
     fn estimates(&self, id: &str) -> Option<Vec<SittingEstimate>> {
-        self.parts.iter().map(|part| estimate(&part.result, id, self.measure, self.load_of(id))).collect()
+        let (measure, load) = (self.measure, self.load_of(id));
+        let of_part = |part: &Part| match self.number {
+            Number::Cost => estimate(&part.result, id, measure, load),
+            Number::Share => estimate_of_share(&part.result, id, measure, load),
+        };
+        self.parts.iter().map(of_part).collect()
     }
 
     fn replicates(&self, id: &str) -> Option<Replicates> {
         let values = self.estimates(id)?.iter().map(|one| one.interval.estimate).collect();
         let (own, other) = (self.level(id)?, self.level(self.reference)?);
         // The share of the reference's level varies with both levels in proportion to itself.
-        let is_share = self.measure == CostMeasure::CpuShare;
+        let is_share = self.measure == CostMeasure::CpuShare || self.number == Number::Share;
         let share = own.mean / other.mean;
         let (own_level, shared) = if is_share { (share, share) } else { (own.mean, other.mean) };
         Some(Replicates {
@@ -184,10 +214,25 @@ impl Group<'_> {
     }
 }
 
+/// The cost of an arm in a sitting as a share of the level of the arm compared with.
+fn estimate_of_share(
+    result: &StudyResult,
+    arm: &str,
+    measure: CostMeasure,
+    load: Option<&str>,
+) -> Option<SittingEstimate> {
+    let arm = result.arm(arm)?;
+    let interval = arm.cost_under(load)?.shares.get(measure)?.share;
+    let freedom = result.degrees_of_freedom_of_share(arm.contrast(), measure, load);
+    let standard_error = error_over_rounds(&interval, freedom, result.plan.quantile_confidence())?;
+    Some(SittingEstimate { interval, standard_error })
+}
+
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        ArmKind, ArmLoad, Borrowed, Cost, Interval, LoadSpec, Loop, SittingCost, SittingsResult, sample,
+        ArmKind, ArmLoad, Borrowed, Cost, CostShare, CostShares, Interval, LoadSpec, Loop, SittingCost,
+        SittingsResult, sample,
     };
     use hoptax_stats::{Sitting, random_effects};
 
@@ -230,6 +275,28 @@ mod tests {
         };
         let days = half_widths_us.iter().enumerate();
         days.map(|(day, half_width_us)| part(day as u32 + 1, &off_us(day), *half_width_us)).collect()
+    }
+
+    /// The sittings with maximum rates as well: a microsecond of CPU time lowers 10,000 requests per second by a hundredth.
+    fn with_rates(mut parts: Vec<Part>) -> Vec<Part> {
+        for arm in parts.iter_mut().flat_map(|part| &mut part.result.arms) {
+            let cost_us = arm.cost.cpu_us_per_request;
+            let level = 10_000.0 - cost_us.map_or(0.0, |cost_us| 100.0 * cost_us.estimate);
+            arm.max_rate = Some(Interval::around(level, 50.0));
+            arm.cost.max_rate = cost_us.map(|cost_us| cost_us.times(-100.0));
+            let share = cost_us.map(|cost_us| CostShare {
+                measure: CostMeasure::MaxRate,
+                share: cost_us.times(-0.01),
+                degrees_of_freedom: None,
+            });
+            arm.cost.shares = share.into_iter().collect();
+        }
+        parts
+    }
+
+    /// The cost of an arm in rate as a share of the level of the baseline.
+    fn share_of_rate(arm: &ArmResult) -> CostShare {
+        *arm.cost.shares.get(CostMeasure::MaxRate).unwrap()
     }
 
     fn costs_of(result: &SittingsResult) -> Vec<&SittingCost> {
@@ -281,6 +348,46 @@ mod tests {
         }
         let even = as_one(&parts(9, [0.4, 0.4, 0.7])).unwrap();
         assert!(even.arms[1..].iter().all(|arm| freedom(&even, arm).1));
+    }
+
+    #[test]
+    fn shares_borrow_as_their_costs_do_and_are_narrower() {
+        const RATE: CostMeasure = CostMeasure::MaxRate;
+        let mut parts = with_rates(parts(9, [0.4; 3]));
+        let one = as_one(&parts).unwrap();
+        let (mut borrowed, mut alone, mut degrees) = (0.0, 0.0, 0.0);
+        for arm in &one.arms[1..] {
+            let found = share_of_rate(arm);
+            let of_part =
+                |part: &Part| sitting(&estimate_of_share(&part.result, &arm.id, RATE, None).unwrap());
+            let sittings: Vec<Sitting> = parts.iter().map(of_part).collect();
+            assert!((sittings[0].standard_error - 0.004 / 2.262_157).abs() < 1e-6, "{sittings:?}");
+            let by_random_effects = random_effects(&sittings, CONFIDENCE).unwrap().cost;
+            assert!((found.share.estimate - by_random_effects.estimate).abs() < 1e-9, "{found:?}");
+            borrowed += found.share.half_width();
+            alone += by_random_effects.half_width();
+            let freedom = one.degrees_of_freedom_of_share(arm.contrast(), RATE, None);
+            assert_eq!(found.degrees_of_freedom, Some(freedom));
+            degrees += freedom / 9.0;
+        }
+        assert!(borrowed < alone && degrees > 2.5, "{borrowed} {alone} {degrees}");
+        // As a result of an earlier version, which has no shares.
+        parts[1].result.arms[1].cost.shares = CostShares::default();
+        let one = as_one(&parts).unwrap();
+        assert!(one.arms[1].cost.shares.is_empty() && !one.arms[1].cost.borrowed.is_empty());
+        assert!(one.arms[2..].iter().all(|arm| share_of_rate(arm).degrees_of_freedom.is_some()));
+    }
+
+    #[test]
+    fn shares_whose_costs_do_not_borrow_have_the_degrees_of_freedom_of_sittings() {
+        for parts in [parts(5, [0.4; 3]), parts(9, [0.4, 0.4, 1.0])] {
+            let one = as_one(&with_rates(parts)).unwrap();
+            for arm in &one.arms[1..] {
+                assert!(arm.cost.borrowed.is_empty() && share_of_rate(arm).degrees_of_freedom.is_none());
+                let freedom = one.degrees_of_freedom_of_share(arm.contrast(), CostMeasure::MaxRate, None);
+                assert!((freedom - 2.0).abs() < 1e-12, "{freedom}");
+            }
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
         }
     });
     if parts.len() > 1 {
-        borrowing::apply(&mut one, &borrowing::costs(parts));
+        borrowing::apply(&mut one, &borrowing::costs(parts), &borrowing::shares(parts));
     }
     bounds::combine(&mut one, &results);
     let missing = missing(&mut one);

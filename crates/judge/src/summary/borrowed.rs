@@ -85,7 +85,12 @@ pub(crate) fn replace(
 }
 
 /// Replaces the interval of a cost as a share of the level of the reference, if the cost has one.
-fn replace_share(cost: &mut Cost, measure: CostMeasure, found: &Moderated, confidence: f64) -> Option<()> {
+pub(crate) fn replace_share(
+    cost: &mut Cost,
+    measure: CostMeasure,
+    found: &Moderated,
+    confidence: f64,
+) -> Option<()> {
     cost.shares.get(measure)?;
     let share = found.interval(confidence)?;
     let degrees_of_freedom = Some(found.variance().freedom);
