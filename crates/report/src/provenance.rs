@@ -116,6 +116,7 @@ mod tests {
         result.sittings = ["2026-01-02T03:04:05Z", "2026-01-03T00:00:00Z"]
             .map(|started_at| SittingRecord {
                 started_at: started_at.to_owned(),
+                ended_at: None,
                 folder: "a".to_owned(),
                 rounds: 8,
                 verdict: Verdict::Sound,
