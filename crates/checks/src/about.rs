@@ -48,16 +48,25 @@ pub fn find(id: &str) -> Result<About, String> {
 }
 
 impl About {
+    /// The results that it judges: `every load, every study and every timeline`.
+    pub fn judged(&self) -> String {
+        let every: Vec<String> = self.judges.iter().map(|kind| format!("every {kind}")).collect();
+        match every.as_slice() {
+            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+            _ => every.concat(),
+        }
+    }
+
     /// The check with its source, and the meaning of its findings.
     pub fn explained(&self) -> String {
         format!(
-            "{}\n\nprotects from: {}\njudges:        every {}\nsource:        {}\n\n\
+            "{}\n\nprotects from: {}\njudges:        {}\nsource:        {}\n\n\
              A finding states the observation, the threshold, and what to do. A failed check withholds the numbers that it \
              leaves without support, or bounds them. `hoptax runs show RUN --details` prints the findings of a run with their \
              advice.\n",
             self.id,
             self.protects_from,
-            self.judges.join(" and every "),
+            self.judged(),
             self.source
         )
     }
@@ -73,6 +82,9 @@ mod tests {
             assert!(find(about.id).unwrap().explained().contains(about.source), "{}", about.id);
             assert!(about.explained().contains("--details` prints the findings of a run with their advice"));
         }
+        let [one, two, three] = ["admitted", "drift", "book"].map(|id| find(id).unwrap().judged());
+        assert_eq!((one.as_str(), two.as_str()), ("every study", "every load and every study"));
+        assert_eq!(three, "every load, every study and every timeline");
         assert!(find("send-lga").unwrap_err().contains("did you mean `send-lag`?"));
     }
 }

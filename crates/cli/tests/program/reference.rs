@@ -185,7 +185,7 @@ fn checks_are_listed_and_explained() {
     assert!(list.contains("\nload, study and timeline ") && list.contains(" send-lag"), "{list}");
     let explained = run(["trust", "checks", "explain", "send-lag"]).stdout;
     assert!(
-        explained.contains("every load and every study") && explained.contains("Treadmill"),
+        explained.contains("every load, every study and every timeline") && explained.contains("Treadmill"),
         "{explained}"
     );
     run(["trust", "checks", "explain", "send-lagg"]).fails(2, "did you mean `send-lag`?");
@@ -253,7 +253,9 @@ fn options_of_a_pod_need_one_and_its_bill_continues_where_its_dump_is() {
 }
 
 #[test]
-fn functions_are_listed_with_their_knobs() {
+fn functions_are_listed_on_one_screen_and_in_the_details_with_their_knobs() {
+    let screen = run(["functions"]).stdout;
+    assert!(screen.lines().count() <= 40 && !screen.contains(" more: "), "all families: {screen}");
     let text = run(["functions", "--details"]).stdout;
     assert!(text.contains("route/path{routes=1}") && text.contains("Routes in the table"), "{text}");
     let json = checked("functions", &run(["functions", "--json"]).stdout);

@@ -99,7 +99,7 @@ pub fn checks(result: &ChecksResult) -> Document {
     document.only_in_details = Some("the mistake that each protects from, and the thresholds");
     document.next = checks.first().map(|check| {
         let command = format!("hoptax trust checks explain {}", path_word(check.id.as_ref()));
-        Next::new(command, "explains a check, with its source")
+        Next::new(command, "explains one of them, with its source")
     });
     document.sections = vec![Section::of_table(each(checks)), Section::of_table(limits(thresholds))];
     document

@@ -93,11 +93,31 @@ pub fn functions(result: &FunctionsResult) -> Document {
 
 fn by_family(functions: &[ListedFunction]) -> Table {
     let row = |family: &[ListedFunction]| {
-        let ids: Vec<&str> = family.iter().map(|function| function.id.as_str()).collect();
-        Some(Row::new(&family.first()?.family, vec![Cell::words(ids.join(", "))]))
+        Some(Row::new(&family.first()?.family, vec![Cell::words(ids(family))]))
     };
     let rows = functions.chunk_by(|a, b| a.family == b.family).filter_map(row);
-    Table::new("functions by family", "family", [Column::text("functions", 0)], rows)
+    let title = "functions by family; `a/{b, c}` is short for `a/b` and `a/c`";
+    Table::new(title, "family", [Column::text("functions", 0)], rows)
+}
+
+/// The ids of functions. Those that begin alike share the beginning, so that a screen has room for all: `jwt, tls/{originate, terminate}`.
+fn ids(functions: &[ListedFunction]) -> String {
+    // The beginning of `jwt` is empty, that of `tls/originate` is `tls/`.
+    let split = functions.iter().map(|function| {
+        let rest = function.id.find('/').map_or(0, |slash| slash + 1);
+        function.id.split_at(rest)
+    });
+    let parts: Vec<(&str, &str)> = split.collect();
+    let written = |alike: &[(&str, &str)]| {
+        let beginning = alike.first().map_or("", |first| first.0);
+        let rest = alike.iter().map(|one| one.1).collect::<Vec<&str>>().join(", ");
+        if alike.len() > 1 && !beginning.is_empty() {
+            format!("{beginning}{{{rest}}}")
+        } else {
+            format!("{beginning}{rest}")
+        }
+    };
+    parts.chunk_by(|a, b| a.0 == b.0).map(written).collect::<Vec<String>>().join(", ")
 }
 
 fn each(functions: &[ListedFunction]) -> Table {
@@ -143,27 +163,29 @@ mod tests {
     fn families_are_rows_and_the_details_say_what_each_function_does() {
         let body = FunctionsBody {
             functions: vec![
+                function("edge/remote-address", "routing"),
                 function("route/path", "routing"),
                 function("route/regex", "routing"),
+                function("cors", "security"),
                 function("jwt", "security"),
             ],
         };
         let result = FunctionsResult::new((), body);
         let document = functions(&result);
         insta::assert_snapshot!(terminal::screen(&document, STYLE).trim_start(), @r"
-        3 functions of Envoy can be measured.
+        5 functions of Envoy can be measured.
 
-        functions by family:
+        functions by family; `a/{b, c}` is short for `a/b` and `a/c`:
 
         family    functions
-        routing   route/path, route/regex
-        security  jwt
+        routing   edge/remote-address, route/{path, regex}
+        security  cors, jwt
 
         what each does, and its knobs: --details
-        next: hoptax functions show route/path   prints its configuration, its knobs and its price
+        next: hoptax functions show edge/remote-address   prints its configuration, its knobs and its price
         ");
         let details = terminal::details(&document, STYLE);
-        for words in ["jwt          security  Does jwt", "route/path{routes=1}", "Routes; any"] {
+        for words in ["jwt                  security  Does jwt", "route/path{routes=1}", "Routes; any"] {
             assert!(details.contains(words), "{words}: {details}");
         }
         let text = serde_json::to_string(&result).unwrap();

@@ -38,11 +38,11 @@ fn threshold(one: &Threshold) -> String {
 
 fn page(about: &About) -> String {
     format!(
-        "# {}\n\nProtects from: {}.\n\nJudges: every {}.\n\nSource: {}\n\nIts limits are among the [thresholds](README.md#thresholds). \
+        "# {}\n\nProtects from: {}.\n\nJudges: {}.\n\nSource: {}\n\nIts limits are among the [thresholds](README.md#thresholds). \
          `hoptax trust checks explain {}` prints this page.\n",
         about.id,
         line(about.protects_from).trim_end_matches('.'),
-        about.judges.join(" and every "),
+        about.judged(),
         source(about.source),
         about.id
     )
