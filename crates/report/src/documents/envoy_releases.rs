@@ -48,18 +48,20 @@ impl Body for EnvoyReleasesBody {
 pub fn envoy_releases(result: &EnvoyReleasesResult) -> Document {
     let (releases, default) = (&result.releases, &result.default_version);
     let has_default = releases.iter().any(|release| release.version == *default);
-    let answer = format!(
-        "{} of Envoy in the cache; the default, {default}, is {}",
-        counted(releases.len() as u64, "release"),
-        if has_default { "installed" } else { "not installed" }
-    );
-    let mut document = Document::new("lab envoy list", "", vec![answer]);
+    let is_installed = if has_default { "is installed" } else { "is not installed" };
+    let mut answer = vec![format!("The default release of Envoy, {default}, {is_installed}")];
+    let others = releases.len() - usize::from(has_default);
+    if others > 0 {
+        let verb = if others == 1 { "is" } else { "are" };
+        answer.push(format!("{} {verb} installed", counted(others as u64, "other release")));
+    }
+    let mut document = Document::new("lab envoy list", "", answer);
     let row = |one: &InstalledRelease| Row::new(&one.version, vec![Cell::words(&one.program)]);
     let columns = [Column::text("program", 0)];
     document.table = (!releases.is_empty())
         .then(|| Table::new("installed releases", "version", columns, releases.iter().map(row)));
     document.next = Some(if has_default {
-        Next::new("hoptax study quick", "measures its most used functions, in about 6 minutes")
+        Next::new("hoptax study quick", "measures the most used functions of Envoy, in about 6 minutes")
     } else {
         let install = format!("hoptax lab envoy install {}", path_word(default.as_ref()));
         Next::new(install, "installs the default")
@@ -89,7 +91,8 @@ mod tests {
     #[test]
     fn releases_are_listed_with_their_programs_and_the_next_step_uses_or_installs_the_default() {
         insta::assert_snapshot!(screen(&["1.39.3", "1.40.0"]).trim_start(), @r"
-        2 releases of Envoy in the cache; the default, 1.40.0, is installed.
+        The default release of Envoy, 1.40.0, is installed.
+        1 other release is installed.
 
         installed releases:
 
@@ -97,11 +100,11 @@ mod tests {
         1.39.3   /cache/1.39.3/envoy
         1.40.0   /cache/1.40.0/envoy
 
-        next: hoptax study quick   measures its most used functions, in about 6 minutes
+        next: hoptax study quick   measures the most used functions of Envoy, in about 6 minutes
         ");
         assert_eq!(
             screen(&[]),
-            "\n0 releases of Envoy in the cache; the default, 1.40.0, is not installed.\n\n\
+            "\nThe default release of Envoy, 1.40.0, is not installed.\n\n\
              next: hoptax lab envoy install 1.40.0   installs the default\n"
         );
         let text = serde_json::to_string(&result(&["1.40.0"])).unwrap();
