@@ -165,14 +165,24 @@ fn in_words(standings: &[Standing]) -> Option<String> {
     let are_withheld = |standing: &Standing| standing.withheld == standing.arms();
     let are_mixed =
         |standing: &&Standing| lacking(standing) > 0 && !are_bounded(standing) && !are_withheld(standing);
-    let of_some = standings.iter().filter(are_mixed).map(|standing| {
+    // Measures that lack as many numbers in the same way share a sentence.
+    let mut of_some: Vec<(String, Vec<&str>)> = Vec::new();
+    for standing in standings.iter().filter(are_mixed) {
         let how = match (standing.bounded, standing.withheld) {
             (_, 0) => "only bounded",
             (0, _) => "withheld",
             _ => "bounded or withheld",
         };
         let (lacking, all) = (lacking(standing), counted(standing.arms().into(), "arm"));
-        format!("{} is {how} for {lacking} of {all}", standing.measure.measure().as_str())
+        let (what, name) = (format!("{how} for {lacking} of {all}"), standing.measure.measure().as_str());
+        match of_some.iter_mut().find(|(other, _)| *other == what) {
+            Some((_, names)) => names.push(name),
+            None => of_some.push((what, vec![name])),
+        }
+    }
+    let of_some = of_some.into_iter().map(|(what, names)| {
+        let verb = if names.len() == 1 { "is" } else { "are each" };
+        format!("{} {verb} {what}", listed(&names))
     });
     let of_all = [
         named(|one| one.sound == one.arms(), "is sound", "are sound"),
@@ -233,6 +243,7 @@ mod tests {
         let words = |findings: &[Finding]| of_comparisons(Verdict::Caution, findings, &[&result.body]);
         let lacking = words(&[]);
         assert!(lacking.contains("CPU time is withheld for 1 of "), "{lacking}");
+        assert!(lacking.ends_with("p50, maximum rate and memory are each withheld for 3 of 4 arms"));
         let arm = result.subjects[0].subject.arm.clone();
         let mut alone = result.body.clone();
         alone.subjects.truncate(1);

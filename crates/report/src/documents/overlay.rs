@@ -15,6 +15,7 @@ use crate::document::{Document, Judgement, Next, Section};
 use crate::environment::differences::{
     Difference, Property, differences, of_envelope, of_limits, of_plan, sentence,
 };
+use crate::findings::listed;
 use crate::kind::Head;
 use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};
@@ -197,17 +198,31 @@ fn environment(runs: &[Overlaid], differing: &[Difference]) -> Table {
     Table::new(title, "property", runs.iter().map(|one| Column::text(one.name(), 0)), rows)
 }
 
-/// The use that the verdict of each run permits.
+/// The use that the verdicts of the runs permit, the worst first.
 fn usable(runs: &[Overlaid]) -> String {
-    let of = |one: &Overlaid| {
-        let name = one.name();
-        match one.head.verdict {
-            Verdict::Sound => format!("{name} is sound"),
-            Verdict::Caution => format!("{name} has findings to read before its numbers are used"),
-            Verdict::Void => format!("{name} is void, and its numbers are withheld"),
+    let of = |verdict: Verdict, of_one: &str, of_several: &str| {
+        let its = runs.iter().filter(|run| run.head.verdict == verdict);
+        let numbers: Vec<String> = its.map(|run| run.run.to_string()).collect();
+        match numbers.as_slice() {
+            [] => None,
+            [number] => Some(format!("run {number} {of_one}")),
+            _ => Some(format!("runs {} {of_several}", listed(&numbers))),
         }
     };
-    runs.iter().map(of).collect::<Vec<_>>().join("; ")
+    let of_each = [
+        of(
+            Verdict::Void,
+            "is void, and its numbers are withheld",
+            "are void, and their numbers are withheld",
+        ),
+        of(
+            Verdict::Caution,
+            "has findings to read before its numbers are used",
+            "have findings to read before their numbers are used",
+        ),
+        of(Verdict::Sound, "is sound", "are sound"),
+    ];
+    of_each.into_iter().flatten().collect::<Vec<String>>().join("; ")
 }
 
 #[cfg(test)]
