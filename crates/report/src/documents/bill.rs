@@ -164,7 +164,7 @@ fn next(result: &BillResult, again: Option<Again<'_>>) -> Option<Next> {
         return Some(Next::of_rounds(&command, again, rounds, "decides whether the parts add up"));
     }
     if result.verdict == Verdict::Caution && 4 * result.rounds <= more_rounds::MOST {
-        let purpose = "narrows the intervals, on a quieter machine if others use this one";
+        let purpose = "narrows the intervals; if others use this machine, use a quieter one";
         return Some(Next::of_rounds(&command, again, 4 * result.rounds, purpose));
     }
     (result.verdict != Verdict::Void && result.changes.is_empty()).then(|| {

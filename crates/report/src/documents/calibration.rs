@@ -61,7 +61,7 @@ fn usable(result: &CalibrationResult) -> String {
 fn answer(result: &CalibrationResult) -> Vec<String> {
     let floor = &result.floor;
     let added = format!(
-        "This machine adds {} us at the median and {} us at p99 to every response time at 1,000 requests/s (at least {} us)",
+        "At 1,000 requests/s, this machine adds {} us to response times at the median, {} us at p99, and at least {} us",
         us(floor.p50_us),
         us(floor.p99_us),
         us(floor.min_us)

@@ -332,7 +332,7 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
         return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        return longer(deciding_budget_s(result)?, "decides");
+        return longer(deciding_budget_s(result)?, "probably decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
         return longer(4.0 * result.budget_s, "halves the interval");

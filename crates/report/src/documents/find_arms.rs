@@ -53,11 +53,13 @@ pub fn find_arms_of(result: &FindArmsResult, again: &SearchedArms) -> Document {
 /// The judgement of the searches, and of the findings if there are any.
 fn judged(result: &FindArmsResult) -> Judgement {
     const WHY: &str = ": the note about each arm says why";
-    if result.findings.iter().all(|finding| finding.severity == Severity::Info) {
+    let warnings = result.findings.iter().filter(|finding| finding.severity > Severity::Info).count();
+    if warnings == 0 {
         return judgement(result.verdict, WHY);
     }
+    let warning = if warnings == 1 { "warning" } else { "warnings" };
     let of_searches = judgement(result.body.verdict(), WHY).usable;
-    Judgement { verdict: result.verdict, usable: format!("{of_searches}; read the warning below") }
+    Judgement { verdict: result.verdict, usable: format!("{of_searches}; read the {warning} below") }
 }
 
 /// A longer search if this one ran out of time; otherwise a study of the arms' costs.
@@ -136,10 +138,10 @@ fn table(result: &FindArmsResult) -> Table {
 fn limited_by(arm: &FoundArm) -> String {
     match arm.found.state {
         FindState::Found | FindState::Bounded => arm.found.limited_by.join(", "),
-        FindState::MaximumHeld => "highest rate".to_owned(),
+        FindState::MaximumHeld => "highest rate of the search".to_owned(),
         FindState::MinimumFailed => "fails at the lowest rate".to_owned(),
         FindState::GeneratorLimited => "the generator".to_owned(),
-        FindState::Unfinished => "time".to_owned(),
+        FindState::Unfinished => "time of the search".to_owned(),
     }
 }
 

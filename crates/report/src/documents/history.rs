@@ -28,7 +28,7 @@ pub fn history(result: &HistoryResult) -> Document {
         Some(run) => {
             Next::new(format!("hoptax runs show {run}"), "prints the newest run that begins a level")
         }
-        None => Next::new("hoptax runs list", "lists the runs behind it"),
+        None => Next::new("hoptax runs list", "lists the runs behind the numbers"),
     });
     for one in series.iter().filter(|series| !series.changes.is_empty()) {
         let mut lines = vec![span(one)];
@@ -58,16 +58,16 @@ fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
         series.first().and_then(|first| first.changes.last().map(|change| (first, change)))
     else {
         let longest = series.iter().max_by_key(|series| series.points.len());
-        let runs = longest.map_or_else(String::new, |longest| {
+        let runs = longest.map(|longest| {
             let runs = counted(longest.points.len() as u64, "run");
             let level = [level(longest, &longest.points), unit(number).to_owned()].join(" ");
-            format!("; {runs} of {}: {}", name(longest), level.trim_end())
+            format!("Longest series: {runs} of {}, median {}", name(longest), level.trim_end())
         });
-        let none = format!("No lasting change of {number} in {all}{runs}");
+        let none = format!("No lasting change of {number} in {all}");
         let are_few = longest.is_some_and(|longest| longest.points.len() < FIRST_CHANGE);
         let few =
             format!("In a series of fewer than about {FIRST_CHANGE} runs, no change can be told from chance");
-        return std::iter::once(none).chain(are_few.then_some(few)).collect();
+        return std::iter::once(none).chain(runs).chain(are_few.then_some(few)).collect();
     };
     let rest = format!("{changed} of {all} of {number} changed lastingly");
     let rest = if changed > 1 { format!("{rest}; this is the largest change") } else { rest };
@@ -108,7 +108,9 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
         Column::new("chance", 6),
         Column::text("machine", 7),
     ];
-    let title = format!("{}: level before the last change, and now", in_words(number));
+    let has_change = series.iter().any(|one| !one.changes.is_empty());
+    let levels = if has_change { "level before the last change, and now" } else { "last run of each series" };
+    let title = format!("{}: {levels}", in_words(number));
     Table::new(title, "series", columns, series.iter().map(row)).without_empty_columns()
 }
 

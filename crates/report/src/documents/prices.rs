@@ -85,7 +85,7 @@ fn answer(result: &PricesResult) -> Vec<String> {
             ends(&us)
         )
     });
-    std::iter::once(format!("{priced} of {count} functions of Envoy have a price on this machine"))
+    std::iter::once(format!("{priced} of {count} listed functions have a price on this machine"))
         .chain(highest)
         .chain(error)
         .collect()

@@ -75,7 +75,7 @@ fn answer(result: &ScaleResult) -> Vec<String> {
 fn sentence(series: &ScaleSeries, over: ScaleDimension) -> String {
     let name = &series.name;
     match (&series.fit, &series.no_fit) {
-        (Some(fit), _) if fit.is_refuted => format!("`{name}`: {}", misfit(series, over)),
+        (Some(fit), _) if fit.is_refuted => format!("`{name}` {}", misfit(series, over)),
         (Some(fit), _) => format!("`{name}` {}", peak(fit, over)),
         (None, why) => {
             let why = why.as_deref().unwrap_or("its points are too few");
@@ -94,13 +94,13 @@ fn misfit(series: &ScaleSeries, over: ScaleDimension) -> String {
     let largest = series.points.iter().max_by(|one, other| share(one).total_cmp(&share(other)));
     let largest = largest.map_or_else(String::new, |largest| {
         format!(
-            ": rates deviate from it by up to {} (at {} {}), more than chance explains",
+            ": its rates deviate by up to {} (at {} {}), more than chance explains",
             percent(share(largest), 1),
             grouped(f64::from(largest.size), 0),
             over.as_str()
         )
     });
-    format!("the law does not fit{largest}")
+    format!("does not follow the scalability law{largest}")
 }
 
 fn peak(fit: &ScaleFit, over: ScaleDimension) -> String {

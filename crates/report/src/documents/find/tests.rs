@@ -268,7 +268,7 @@ fn a_search_is_repeated_with_its_options() {
         "hoptax find --slo 'p99<5ms' --preset careful --min-rate 20 --budget 1200s -c 4 --timeout 0.5s \
          'http://127.0.0.1:1/'"
     );
-    assert_eq!(again.purpose, "decides, with the same headers and body");
+    assert_eq!(again.purpose, "probably decides, with the same headers and body");
     let given = GivenOptions { of_both: " --never-halt always", of_itself: " --sweep" };
     let again = find_of(&result, given).next.unwrap().command;
     assert!(again.contains(" --timeout 0.5s --sweep --never-halt always 'http://"), "{again}");
