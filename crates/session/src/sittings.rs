@@ -259,13 +259,19 @@ mod tests {
         let out = folder.path().join("all");
         let combined = |folders: &[PathBuf]| combine_given(folders, Some(&out), true, &|_| ()).map(|_| ());
         let refused = combined(&[first.clone(), second.clone(), copy]).unwrap_err().to_string();
-        assert!(refused.contains("have the same sitting, which started at 2026-11-01T00:00:00Z"), "{refused}");
+        assert!(
+            refused.contains("have the same sitting, which started at 2026-11-01T00:00:00Z"),
+            "{refused}"
+        );
         assert!(!out.exists());
         combined(&[first, second.clone()]).unwrap();
         assert!(out.join("ours-sittings.json").exists());
         let both = out.join("ours-sittings-result.json");
         let refused = combined(&[both.clone(), second]).unwrap_err().to_string();
-        assert!(refused.contains("have the same sitting, which started at 2026-11-02T00:00:00Z"), "{refused}");
+        assert!(
+            refused.contains("have the same sitting, which started at 2026-11-02T00:00:00Z"),
+            "{refused}"
+        );
         combined(&[both, write("third", 3)]).unwrap();
     }
 
