@@ -180,7 +180,7 @@ impl Document {
         }
         let page = match file.with_extension("html") {
             // A shell empties the page before the result is read.
-            page if page == file => file.with_added_extension("html"),
+            page if page == file => file.with_extension("html.html"),
             page => page,
         };
         let (result, page) = (path_word(file), path_word(&page));
