@@ -2,14 +2,15 @@
 //! measures.
 
 use hoptax_result::{
-    Bound, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval, KeyDifference,
-    PartDifference, SubjectName,
+    Bound, BoundShare, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval,
+    KeyDifference, PartDifference, SubjectName,
 };
 
 use crate::findings::named;
 use crate::load_rate::at_loads;
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, difference, grouped, or_dash, percent, percent_difference, short};
+use crate::quantity::Quantity;
 use crate::rows::bounded;
 use crate::sittings::{scaled, unit};
 use crate::table::{Cell, Table};
@@ -238,7 +239,8 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
     // A/A arms come last, in the same order as the sentences.
     subjects.sort_by_key(|subject| subject.is_same);
     let rows = subjects.into_iter().flat_map(|subject| {
-        let cells = subject.measures.iter().map(of_measure).chain(subject.bounds.iter().map(of_bound));
+        let bounds = subject.bounds.iter().map(|bound| of_bound(bound, subject.bound_share(bound.measure)));
+        let cells = subject.measures.iter().map(of_measure).chain(bounds);
         cells.map(|cells| (subject.subject.name.clone(), cells))
     });
     let reference = match results {
@@ -276,11 +278,13 @@ fn of_measure(one: &ComparedMeasure) -> Vec<Cell> {
     .into()
 }
 
-/// The cells of a difference that only bounds hold.
-fn of_bound(bound: &Bound) -> Vec<Cell> {
+/// The cells of a difference that only bounds hold, with its share of the reference, if that is known.
+fn of_bound(bound: &Bound, share: Option<&BoundShare>) -> Vec<Cell> {
     let decision = Cell::words(Decision::Undecided.as_str());
     let measure = Cell::words(bound.measure.words());
-    vec![measure, Cell::Empty, Cell::Quantity(bounded(bound)), Cell::Empty, decision, Cell::words("")]
+    let percent = |share: &BoundShare| Quantity::bounded_percent(share.low, share.high).with_unit();
+    let relative = Cell::from(share.map(percent));
+    vec![measure, Cell::Empty, Cell::Quantity(bounded(bound)), relative, decision, Cell::words("")]
 }
 
 /// The loads that differences in the measures of these comparisons hold for, as the end of a title. All are of one study.

@@ -178,7 +178,12 @@ impl Document {
         if document.page.is_some() {
             return document;
         }
-        let (result, page) = (path_word(file), path_word(&file.with_extension("html")));
+        let page = match file.with_extension("html") {
+            // A shell empties the page before the result is read.
+            page if page == file => file.with_extension("html.html"),
+            page => page,
+        };
+        let (result, page) = (path_word(file), path_word(&page));
         document.with_page(format!("hoptax convert export {result} --to html > {page}"))
     }
 
@@ -402,10 +407,12 @@ mod tests {
         assert_eq!(command(next("hoptax runs list").in_store(None)), "hoptax runs list");
         let stored = Document::default().shown_by(3).written_to("result.json".as_ref());
         assert_eq!(stored.details(), "hoptax runs show 3 --details");
-        let page = |document: Document| document.written_to("runs/a load.json".as_ref()).page.unwrap();
+        let page = |document: Document, file: &str| document.written_to(file.as_ref()).page.unwrap();
         let command = "hoptax convert export 'runs/a load.json' --to html > 'runs/a load.html'";
-        assert_eq!(page(Document::default()), command);
-        assert_eq!(page(Document::default().with_page("report.html")), "report.html");
+        assert_eq!(page(Document::default(), "runs/a load.json"), command);
+        let over_itself = page(Document::default(), "load.html");
+        assert_eq!(over_itself, "hoptax convert export load.html --to html > load.html.html");
+        assert_eq!(page(Document::default().with_page("report.html"), "load.json"), "report.html");
     }
 
     #[test]

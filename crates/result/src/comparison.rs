@@ -182,6 +182,11 @@ impl ComparedSubject {
         let bounds = self.bounds.iter().map(|bound| bound.measure);
         self.measures.iter().map(|one| one.measure).chain(bounds)
     }
+
+    /// The bounds of its difference in a measure as shares of the reference; none if nothing bounds them.
+    pub fn bound_share(&self, measure: CostMeasure) -> Option<&BoundShare> {
+        self.bound_shares.iter().find(|share| share.measure == measure)
+    }
 }
 
 /// Differences between two configurations, without values, which may be secret.

@@ -44,12 +44,13 @@ pub fn convert(path: &Path, to: Format, table: StudyTable) -> Result<Converted, 
     };
     let file = file.as_path();
     let failed = |reason: &str| Failure::bad_input(format!("`{}`: {reason}", file.display()));
-    let format = format_of(file);
+    // Only if it decides, because a pipe is read once.
+    let has_format = |is_format: fn(&str) -> bool| format_of(file).as_deref().is_some_and(is_format);
     match to {
-        Format::Parquet if !format.as_deref().is_some_and(LoadResult::is_format) => {
+        Format::Parquet if !has_format(LoadResult::is_format) => {
             return table_as_parquet(&read_run(file)?, table).map_err(|reason| failed(&reason));
         }
-        Format::Smp if format.as_deref().is_some_and(StudyResult::is_format) => {
+        Format::Smp if has_format(StudyResult::is_format) => {
             let documents = smp::of_study(&read_run(file)?).map_err(|reason| failed(&reason))?;
             return Ok(Converted::Text(smp::text(&documents)));
         }
@@ -184,15 +185,21 @@ fn rejected(body: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Write};
+    use std::os::fd::AsRawFd;
+
     use super::*;
+
+    fn recorded(name: &str) -> String {
+        fs::read_to_string(format!("{}/../report/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
 
     #[test]
     fn a_result_has_each_format_that_is_offered_and_no_other() {
         for (name, expected) in
             [("load", &["fortio", "hgrm", "hlog", "smp"][..]), ("study", &["smp"]), ("bill", &[])]
         {
-            let file = format!("{}/../report/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
-            let result = fs::read_to_string(file).unwrap();
+            let result = recorded(name);
             let offered: Vec<&str> = text_formats_of(&result).into_iter().map(Format::name).collect();
             assert_eq!(offered, expected, "{name}");
             for one in TEXT_FORMATS {
@@ -206,10 +213,6 @@ mod tests {
     #[test]
     fn a_run_folder_is_converted_as_its_results() {
         let folder = tempfile::tempdir().unwrap();
-        let recorded = |name: &str| {
-            let file = format!("{}/../report/recorded/{name}.json", env!("CARGO_MANIFEST_DIR"));
-            fs::read_to_string(file).unwrap()
-        };
         let converted = |path: &Path, to: Format| convert(path, to, StudyTable::Numbers);
         let refused = converted(folder.path(), Format::Smp).unwrap_err().to_string();
         assert!(refused.contains("is not a run folder"), "{refused}");
@@ -222,6 +225,16 @@ mod tests {
         assert!(converted(folder.path(), Format::Smp).is_ok());
         let Ok(Converted::Text(page)) = converted(folder.path(), Format::Html) else { panic!() };
         assert!(page.contains("exceeds 1 of 3 limits"), "the page of the gate");
+    }
+
+    #[test]
+    fn the_page_of_a_result_is_made_of_a_pipe_which_is_read_once() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(recorded("gate").as_bytes()).unwrap();
+        drop(writer);
+        let pipe = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        let page = convert(pipe.as_ref(), Format::Html, StudyTable::Numbers);
+        assert!(matches!(page, Ok(Converted::Text(_))), "{page:?}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub fn combine_with_stored(
         let differing = then.sitting_differences(manifest);
         if differing.is_empty() {
             let part = judged(&path)?;
-            if parts.iter().any(|other| is_copy(&other.result, &part.result)) {
+            if parts.iter().any(|other| shared(&other.result, &part.result).is_some()) {
                 say(Update::Note(&format!(
                     "`{}` is excluded: it is a copy of another sitting",
                     path.display()
@@ -95,14 +95,15 @@ pub fn combine_given(
         if earlier.iter().any(|(other, _)| other == path) {
             return Err(Failure::bad_input(format!("`{}` is given twice", path.display())));
         }
-        // Its copy would count as a second sitting, and make the intervals too narrow.
-        if let Some((other, _)) = earlier.iter().find(|(_, other)| is_copy(&other.result, &part.result)) {
-            return Err(Failure::bad_input(format!(
-                "`{}` and `{}` are the same sitting: both started at {}; name one of them",
-                other.display(),
-                path.display(),
-                part.result.environment.started_at
-            )));
+        // A sitting that counts twice makes the intervals too narrow.
+        for (other, earlier) in earlier {
+            if let Some(began) = shared(&earlier.result, &part.result) {
+                return Err(Failure::bad_input(format!(
+                    "`{}` and `{}` have the same sitting, which started at {began}: name one of them",
+                    other.display(),
+                    path.display()
+                )));
+            }
         }
         if let Some((first, other)) = earlier.first() {
             let mut differing = differences(&other.result, &part.result);
@@ -134,9 +135,18 @@ pub fn combine_given(
     write(parts.into_iter().map(|(_, part)| part).collect(), &folder)
 }
 
-/// True if two results are of one sitting: no machine measures two at the same time.
-fn is_copy(one: &StudyResult, other: &StudyResult) -> bool {
-    one.environment.started_at == other.environment.started_at
+/// The start of a sitting that both results have; no machine measures two at the same time.
+fn shared<'a>(one: &'a StudyResult, other: &StudyResult) -> Option<&'a str> {
+    let of_other = starts(other);
+    starts(one).into_iter().find(|start| of_other.contains(start))
+}
+
+/// The starts of the sittings that a result combines, or that of its own.
+fn starts(result: &StudyResult) -> Vec<&str> {
+    match result.sittings.as_slice() {
+        [] => vec![result.environment.started_at.as_str()],
+        combined => combined.iter().map(|sitting| sitting.started_at.as_str()).collect(),
+    }
 }
 
 /// A stored sitting whose numbers are computed again from its evidence and judged anew, so that all sittings are judged by the checks of
@@ -249,10 +259,20 @@ mod tests {
         let out = folder.path().join("all");
         let combined = |folders: &[PathBuf]| combine_given(folders, Some(&out), true, &|_| ()).map(|_| ());
         let refused = combined(&[first.clone(), second.clone(), copy]).unwrap_err().to_string();
-        assert!(refused.contains("are the same sitting: both started at 2026-11-01T00:00:00Z"), "{refused}");
+        assert!(
+            refused.contains("have the same sitting, which started at 2026-11-01T00:00:00Z"),
+            "{refused}"
+        );
         assert!(!out.exists());
-        combined(&[first, second]).unwrap();
+        combined(&[first, second.clone()]).unwrap();
         assert!(out.join("ours-sittings.json").exists());
+        let both = out.join("ours-sittings-result.json");
+        let refused = combined(&[both.clone(), second]).unwrap_err().to_string();
+        assert!(
+            refused.contains("have the same sitting, which started at 2026-11-02T00:00:00Z"),
+            "{refused}"
+        );
+        combined(&[both, write("third", 3)]).unwrap();
     }
 
     #[test]

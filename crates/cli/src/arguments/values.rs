@@ -1,7 +1,7 @@
 //! Parses argument values that several commands share.
 
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, RangeBounds, RangeInclusive};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -129,21 +129,21 @@ pub(crate) fn chosen_option(name: &str, value: Option<&impl ValueEnum>) -> Strin
 
 /// A rate that a generator can send.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    rate_up_to(MAX_RATE, text)
+    let in_words = format!("above 0 and at most {}{}", grouped(MAX_RATE, 0), in_full(text));
+    let is_valid = |rate: f64| rate > 0.0 && rate <= MAX_RATE;
+    number(text, is_valid, &format!("a number of requests per second {in_words}"))
 }
 
-/// Highest rate of what is only computed, requests per second: it keeps more processors busy than any mesh has.
-const MAX_PREDICTED_RATE: f64 = 1e9;
+/// Lowest and highest rate of what is only computed, requests per second: a lower one is printed as 0.0, and no mesh has the processors for
+/// a higher one.
+const PREDICTED_RATES: RangeInclusive<f64> = 0.1..=1e9;
 
 /// A rate of what is only computed.
 pub(crate) fn predicted_rate(text: &str) -> Result<f64, String> {
-    rate_up_to(MAX_PREDICTED_RATE, text)
-}
-
-fn rate_up_to(most: f64, text: &str) -> Result<f64, String> {
-    let in_words = format!("above 0 and at most {}{}", grouped(most, 0), in_full(text));
-    let is_valid = |rate: f64| rate > 0.0 && rate <= most;
-    number(text, is_valid, &format!("a number of requests per second {in_words}"))
+    let most = grouped(*PREDICTED_RATES.end(), 0);
+    let in_words = format!("at least 0.1 and at most {most}{}", in_full(text));
+    let is_valid = |rate: f64| PREDICTED_RATES.contains(&rate);
+    number(text, is_valid, &format!("a number of requests per second, {in_words}"))
 }
 
 /// Spelling of a number in thousands or millions, such as `2k`.
@@ -205,10 +205,10 @@ fn number(text: &str, is_valid: impl Fn(f64) -> bool, in_words: &str) -> Result<
     number.ok_or_else(|| format!("it must be {in_words}"))
 }
 
-/// A price above 0.
+/// A price of what is used for an hour, in any currency. A month of many processors at any of these prices is a number with digits.
 pub(crate) fn price(text: &str) -> Result<f64, String> {
-    let is_valid = |price: f64| price > 0.0 && price.is_finite();
-    number(text, is_valid, "a number above 0, such as `0.04`")
+    let is_valid = |price: f64| (1e-6..=1e9).contains(&price);
+    number(text, is_valid, "a number from 0.000001 to 1,000,000,000, such as `0.04`")
 }
 
 pub(crate) fn share(text: &str) -> Result<f64, String> {
@@ -277,7 +277,8 @@ mod tests {
         assert!(rate("1e12").unwrap_err().contains("at most 10,000,000"));
         assert!(rate("2k").unwrap_err().ends_with(": write `2000` for `2k`"));
         assert_eq!(predicted_rate("12000000.5"), Ok(12_000_000.5));
-        for wrong in ["0", "-1", "inf", "NaN", "fast", "1e300"] {
+        assert_eq!((predicted_rate("0.1"), predicted_rate("1e9")), (Ok(0.1), Ok(1e9)));
+        for wrong in ["0", "-1", "inf", "NaN", "fast", "1e300", "1e-300", "0.09"] {
             assert!(predicted_rate(wrong).is_err(), "{wrong}");
         }
         assert_eq!((rounds("2"), rounds("1000")), (Ok(2), Ok(1000)));
@@ -291,7 +292,9 @@ mod tests {
         assert!(rounds("99999999999").unwrap_err().ends_with("at least 2 and at most 1,000"));
         assert!(whole::<u64>(1..)("1.5").is_err() && rounds("1001").is_err());
         assert_eq!(price("0.04"), Ok(0.04));
-        assert!(price("0").is_err() && price("inf").is_err() && price("4 cents").is_err());
+        for wrong in ["0", "-1", "inf", "NaN", "4 cents", "1e300", "1e-300"] {
+            assert!(price(wrong).is_err(), "{wrong}");
+        }
         assert!(share("1.1").is_err());
         assert_eq!((millis_of_processors("2"), millis_of_processors("0.29")), (Ok(2_000), Ok(290)));
         for other in ["0", "-1", "nan", "0.0015", "2000", "500m"] {

@@ -29,7 +29,7 @@ pub(crate) struct CleanupArguments {
     #[arg(long, value_name = "NAME", value_parser = values::name_in_cluster)]
     kube_context: Option<String>,
     /// Only in this namespace of the cluster [default: all that you may list]
-    #[arg(long, value_name = "NAME", requires = "kube_context")]
+    #[arg(long, value_name = "NAME", requires = "kube_context", conflicts_with = "folder")]
     namespace: Option<Namespace>,
 }
 
@@ -69,4 +69,16 @@ fn jobs(context: &str, namespace: Option<&Namespace>) -> Result<Code, Failure> {
 #[cfg(not(feature = "cluster"))]
 fn jobs(_: &str, _: Option<&Namespace>) -> Result<Code, Failure> {
     Err(of_cluster(hoptax_cluster::Refused::NotBuiltForAgents { option: "--kube-context" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::parsed;
+
+    #[test]
+    fn a_namespace_is_one_of_a_cluster_and_not_of_a_folder() {
+        let is_valid = |options: &str| parsed(format!("hoptax runs cleanup {options}").split(' ')).is_ok();
+        assert!(is_valid("--kube-context prod --namespace perf") && is_valid("results/quick"));
+        assert!(!is_valid("--namespace perf") && !is_valid("results/quick --namespace perf"));
+    }
 }

@@ -121,10 +121,11 @@ pub(crate) struct FindArguments {
 const WITH_ARMS: &str = "objectives arms dry_run envoy offline preset max_rate min_rate budget arrivals thresholds \
                          urls seed never_halt json";
 
-/// An option, which is refused beside `--arms` unless it applies to such a search.
+/// An option, which is refused beside `--arms` unless it applies to such a search. The options that require `--arms` refuse it, too: clap
+/// requires nothing that another option excludes, so a dry run would send requests.
 fn beside_arms(option: Arg) -> Arg {
     let applies = WITH_ARMS.split(' ').any(|id| id == option.get_id().as_str());
-    if applies { option } else { option.conflicts_with("arms") }
+    if applies { option } else { option.conflicts_with_all(["arms", "dry_run", "envoy"]) }
 }
 
 /// Runs the command.
@@ -301,6 +302,16 @@ mod tests {
             assert!(error.lines().any(|line| line.trim_start().starts_with(option)), "{option}: {error}");
         }
         assert!(error.contains("tip: the study states requests"), "{error}");
+    }
+
+    #[test]
+    fn options_of_a_search_on_arms_are_refused_without_arms_whatever_stands_beside_them() {
+        for of_arms in ["--dry-run", "--envoy 1.40.0"] {
+            for other in ["", "-c 16", "--each", "--sweep", "--goal fastest-mode", "--insecure"] {
+                let line = format!("hoptax find --slo p99<5ms {of_arms} {other} http://127.0.0.1/");
+                assert!(parsed(line.split_whitespace()).is_err(), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(crate) struct GateArguments {
     #[arg(long, value_name = "LABEL", conflicts_with_all = ["candidate", "until_decided"])]
     reference: Option<String>,
     /// Store with the reference runs, which also gets the new run [default: that of `hoptax runs`]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "reference")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "reference", conflicts_with_all = ["candidate", "until_decided"])]
     store: Option<PathBuf>,
     /// A change that the candidate must not exceed, such as `cpu>+3%`; repeatable
     #[arg(long, value_name = "LIMIT", required = true)]
@@ -182,6 +182,18 @@ mod tests {
         let stored = ["edge.yaml", "--reference", "nightly", "--store", "my.db", "--fail-on", "cpu>+3%"];
         let expected = "hoptax gate edge.yaml --reference nightly --store my.db --fail-on 'cpu>+3%'";
         assert_eq!(again_of(&stored), expected);
+    }
+
+    #[test]
+    fn a_store_is_that_of_a_reference_alone() {
+        let error = |options: &[&str]| {
+            let words = ["hoptax", "gate", "edge.yaml", "--fail-on", "cpu>+3%", "--store", "my.db"];
+            parsed(words.iter().chain(options).copied()).err().map(|error| error.to_string())
+        };
+        assert_eq!(error(&["--reference", "nightly"]), None);
+        assert!(error(&[]).unwrap().contains("--reference"));
+        let beside = error(&["--candidate", "envoy=1.41.0"]);
+        assert!(beside.is_some_and(|error| error.contains("cannot be used with")));
     }
 
     #[test]

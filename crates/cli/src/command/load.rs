@@ -114,7 +114,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "ADDRESSES", value_delimiter = ',', value_parser = values::agent, group = "senders", conflicts_with = "every", help_heading = AGENTS)]
     agents: Vec<String>,
     /// File with the token of the agents (`hoptax lab agent --token-file`)
-    #[arg(long, value_name = "FILE", requires = "agents", value_hint = ValueHint::FilePath, help_heading = AGENTS)]
+    #[arg(long, value_name = "FILE", requires = "agents", conflicts_with_all = ["agent_pods", "every"], value_hint = ValueHint::FilePath, help_heading = AGENTS)]
     agents_token_file: Option<PathBuf>,
     /// Minimum number of agents; those that connect share the load [default: all]
     #[arg(long, value_name = "NUMBER", requires = "senders", value_parser = values::whole::<u32>(1..), help_heading = AGENTS)]
@@ -311,5 +311,28 @@ mod tests {
                          --log a.log --hlog b.hlog --every 1s --openmetrics c.txt --json -";
         let given = format!("{of_both}{}", of_itself.replace('\'', ""));
         assert_eq!(options(&given), (of_both.to_owned(), of_itself.to_owned()));
+    }
+
+    #[test]
+    fn options_of_agents_are_refused_without_these_agents_whatever_stands_beside_them() {
+        let error = |options: &str| {
+            let line = format!("hoptax load {options} http://shop.web/");
+            parsed(line.split(' ')).err().map(|error| error.to_string())
+        };
+        let pod = "--namespace perf --agent-image a/b:1";
+        assert_eq!(error(&format!("--agent-pods 2 {pod} --kube-context prod --dry-run")), None);
+        assert_eq!(error("--agents a:1 --agents-token-file token"), None);
+        let refused =
+            |options: &str| error(options).is_some_and(|error| error.contains("cannot be used with"));
+        for other in ["--agents a:1", "--every 1s"] {
+            for option in ["--dry-run", "--kube-context prod", "--agent-pull never", "--agent-cpus 2"] {
+                assert!(refused(&format!("{other} {pod} {option}")), "{other} {option}");
+            }
+            assert!(refused(&format!("{other} {pod}")) && refused(&format!("{other} --agent-memory 64")));
+        }
+        let of_pods = format!("--agent-pods 2 {pod}");
+        for other in [of_pods.as_str(), "--every 1s"] {
+            assert!(refused(&format!("{other} --agents-token-file token")), "{other}");
+        }
     }
 }

@@ -57,11 +57,14 @@ pub(crate) struct SizeArguments {
     #[arg(long, value_name = "PRICE", value_parser = values::price, requires = "graph")]
     price_per_gib_hour: Option<f64>,
     /// Compare the compositions of this study with what its single functions predict
-    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::AnyPath, conflicts_with_all = OF_GRAPH)]
     check: Option<PathBuf>,
     #[command(flatten)]
     json: JsonArguments,
 }
+
+/// The options that say something about the graph, by their ids. `--check` refuses them, because clap requires no graph beside it.
+const OF_GRAPH: [&str; 5] = ["entry", "rate", "from", "price_per_core_hour", "price_per_gib_hour"];
 
 /// Runs the command.
 pub(crate) fn run(arguments: &SizeArguments) -> Result<Code, Failure> {
@@ -100,6 +103,19 @@ mod tests {
         for rate in ["1e300", "2e9"] {
             let error = error(rate).unwrap();
             assert!(error.contains("--rate <RATE>") && error.contains("at most 1,000,000,000"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_check_has_no_option_of_a_graph() {
+        let all = "--rate 5 --from runs/a --entry front --price-per-core-hour 1 --price-per-gib-hour 1";
+        let error = |options: &str| {
+            let line = format!("hoptax predict size --check runs/b {options}");
+            parsed(line.split_whitespace()).err().map(|error| error.to_string())
+        };
+        assert_eq!(error("--json -"), None);
+        for options in [all, "--rate 5 --from runs/a"] {
+            assert!(error(options).unwrap().contains("'--check <RESULT>' cannot be used with"), "{options}");
         }
     }
 

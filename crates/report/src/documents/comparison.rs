@@ -201,7 +201,7 @@ fn deciding_rounds<'a>(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Bound, BoundOf, Measure, Measured, Severity};
+    use hoptax_result::{Bound, BoundOf, BoundShare, Measure, Measured, Severity};
 
     use super::*;
     use crate::comparison::fixture;
@@ -220,12 +220,16 @@ mod tests {
         let bound = |measure, low, high| Bound::new(BoundOf::Cost, measure, low, high);
         result.subjects[0].bounds.extend(bound(CostMeasure::ResponseP99Us, Some(-20.0), Some(300.0)));
         result.subjects[2].bounds.extend(bound(CostMeasure::CpuUs, Some(-2.0), Some(30.0)));
+        let share = BoundShare { measure: CostMeasure::CpuUs, low: Some(-0.05), high: Some(0.7) };
+        result.subjects[2].bound_shares = vec![share];
         let document = comparison(&result);
         let table = document.table.as_ref().unwrap();
         let row = table.rows.iter().find(|row| row.cells[0].text() == "p99 of response time, us").unwrap();
         let texts: Vec<String> = row.cells.iter().map(Cell::text).collect();
         assert_eq!(texts[1..], ["-", "-20 to +300", "-", "undecided", ""]);
         assert!(row.cells[2].is_faint());
+        let of_lua = table.rows.iter().find(|row| row.name == "lua").unwrap();
+        assert_eq!([&of_lua.cells[2], &of_lua.cells[3]].map(Cell::text), ["-2 to +30", "-5 to +70 %"]);
         let missing = document.notes.iter().find(|note| note.starts_with("not compared: ")).unwrap();
         assert!(!missing.contains("p99 of response time,") && missing.contains("p90"), "{missing}");
         let sentence = "`lua`: undecided whether it costs as much as `old`: only bounds of the difference are known, -2 to +30 us of";

@@ -86,6 +86,15 @@ pub(crate) fn read_some(folder: &Path, paths: &[&str]) -> Result<Contents, Store
     Ok(contents)
 }
 
+/// Reads a result file of any name; none if it is not UTF-8, or holds a private key.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn read_result(file: &Path) -> Result<Option<RunFile>, StoreError> {
+    let secrets = secrets(file.parent().unwrap_or(Path::new("")))?;
+    masked(file, RESULT, &secrets)
+}
+
 /// Writes documents to a folder that does not exist or is empty.
 ///
 /// # Errors
@@ -158,19 +167,24 @@ fn add_file(
         contents.left_out.push(inside);
         return Ok(());
     }
+    match masked(path, &inside, secrets)? {
+        Some(file) => contents.documents.push(file),
+        None => contents.left_out.push(inside),
+    }
+    Ok(())
+}
+
+/// A file without secrets, at its path in the run folder; none if it is not UTF-8, or holds a private key.
+fn masked(path: &Path, inside: &str, secrets: &Secrets) -> Result<Option<RunFile>, StoreError> {
     let text = read_text(path)?.filter(|text| !has_private_key(text));
     let masked = text.and_then(|text| {
         if inside == STUDY { secrets.mask_study_file(&text) } else { Some(secrets.mask(&text)) }
     });
-    match masked {
-        Some(masked) => contents.documents.push(RunFile {
-            path: inside,
-            text: masked.text,
-            is_redacted: masked.had_secrets,
-        }),
-        None => contents.left_out.push(inside),
-    }
-    Ok(())
+    Ok(masked.map(|masked| RunFile {
+        path: inside.to_owned(),
+        text: masked.text,
+        is_redacted: masked.had_secrets,
+    }))
 }
 
 /// The text of a file; none if it is not UTF-8.

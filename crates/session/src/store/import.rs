@@ -62,14 +62,11 @@ pub(super) fn read_file(file: &Path) -> Result<ReadRun, StoreError> {
     if fs::metadata(file).is_ok_and(|metadata| metadata.len() == 0) {
         return Err(not_a_run("it is empty".to_owned()));
     }
-    let parent = file.parent().unwrap_or(Path::new(""));
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let mut contents = folder::read_some(parent, &[&name])?;
-    let Some(document) = contents.documents.first_mut() else {
-        return Err(not_a_run("it is not JSON, or it holds a private key".to_owned()));
+    let Some(document) = folder::read_result(file)? else {
+        return Err(not_a_run("it is not text in UTF-8, or it holds a private key".to_owned()));
     };
-    RESULT.clone_into(&mut document.path);
     let described = describe::result(&document.text).map_err(not_a_run)?;
+    let contents = Contents { documents: vec![document], ..Contents::default() };
     Ok(ReadRun { source: absolute(file), described, contents })
 }
 
@@ -157,6 +154,9 @@ fn described(folder: &Path, contents: &Contents) -> Result<Described, StoreError
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
     use crate::run_files::ROUNDS;
     use crate::store::database::tests::study_text;
@@ -185,14 +185,31 @@ mod tests {
     #[test]
     fn a_file_without_a_result_says_why() {
         let folder = tempfile::tempdir().unwrap();
-        let no_json = "it is not JSON, or it holds a private key";
-        for (name, text, expected) in
-            [("load", "", "it is empty"), ("load.json", "", "it is empty"), ("load", "{}", no_json)]
-        {
+        let key = "{\"a\": \"-----BEGIN PRIVATE KEY-----\"}";
+        let cases: [(&str, &[u8], &str); 5] = [
+            ("load", b"", "it is empty"),
+            ("load.json", b"", "it is empty"),
+            ("load", b"{}", "it is not a hoptax result ("),
+            ("load.json", b"\xff", "it is not text in UTF-8, or it holds a private key"),
+            ("load.json", key.as_bytes(), "it is not text in UTF-8, or it holds a private key"),
+        ];
+        for (name, text, expected) in cases {
             let file = folder.path().join(name);
             fs::write(&file, text).unwrap();
-            let Err(StoreError::NotARun { why, .. }) = read_file(&file) else { panic!("{name}: {text}") };
-            assert_eq!(why, expected);
+            let Err(StoreError::NotARun { why, .. }) = read_file(&file) else { panic!("{name}: {text:?}") };
+            assert!(why.starts_with(expected), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_result_is_imported_from_a_file_of_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, text) = study_text("ours", "2026-11-01T00:00:00Z", 5.0);
+        for name in [OsStr::new("nightly"), OsStr::new("nightly.JSON"), OsStr::from_bytes(b"n\xff.json")] {
+            let file = folder.path().join(name);
+            fs::write(&file, &text).unwrap();
+            let run = read_file(&file).unwrap_or_else(|error| panic!("{name:?}: {error}"));
+            assert_eq!(run.contents.text(RESULT), Some(text.as_str()));
         }
     }
 

@@ -13,8 +13,10 @@ use crate::exit::{Code, Failure, of_cluster};
 use crate::print;
 
 /// Agents in pods of a cluster.
+// Options that require `--agent-pods` also refuse what excludes it: clap requires nothing that another option excludes, so a dry run would
+// send requests.
 #[derive(Debug, Args)]
-#[command(mut_arg("kube_context", |context| context.requires("agent_pods")))]
+#[command(mut_arg("kube_context", |context| context.requires("agent_pods").conflicts_with_all(["agents", "every"])))]
 pub(crate) struct AgentPodArguments {
     /// Send the load from this many agents in pods of a Kubernetes cluster
     ///
@@ -25,25 +27,25 @@ pub(crate) struct AgentPodArguments {
     #[command(flatten)]
     cluster: ClusterArguments,
     /// Namespace of the pods of agents, which must exist
-    #[arg(long, value_name = "NAME", requires = "agent_pods")]
+    #[arg(long, value_name = "NAME", requires = "agent_pods", conflicts_with_all = ["agents", "every"])]
     namespace: Option<Namespace>,
     /// Image of the agents, with this program at `/hoptax`
-    #[arg(long, value_name = "IMAGE", requires = "agent_pods", value_parser = values::name_in_cluster)]
+    #[arg(long, value_name = "IMAGE", requires = "agent_pods", conflicts_with_all = ["agents", "every"], value_parser = values::name_in_cluster)]
     agent_image: Option<String>,
     /// When nodes pull the image: `always`, `if-not-present` or `never`
-    #[arg(long, value_name = "WHEN", default_value = "if-not-present", requires = "agent_pods", value_parser = values::one_of(PULLS))]
+    #[arg(long, value_name = "WHEN", default_value = "if-not-present", requires = "agent_pods", conflicts_with_all = ["agents", "every"], value_parser = values::one_of(PULLS))]
     agent_pull: Pull,
     /// Processors of each agent, such as `2` or `0.5` [default: --workers plus one]
     ///
     /// It is also a limit: an agent that needs more is throttled, and its response times are withheld. With a whole number, a node with the
     /// static CPU manager policy gives each agent processors of its own.
-    #[arg(long, value_name = "NUMBER", requires = "agent_pods", value_parser = values::millis_of_processors)]
+    #[arg(long, value_name = "NUMBER", requires = "agent_pods", conflicts_with_all = ["agents", "every"], value_parser = values::millis_of_processors)]
     agent_cpus: Option<u32>,
     /// Memory of each agent, MiB [default: 256, and 1 for each 16 connections]
-    #[arg(long, value_name = "MIB", requires = "agent_pods", value_parser = values::whole::<u32>(16..=1_048_576))]
+    #[arg(long, value_name = "MIB", requires = "agent_pods", conflicts_with_all = ["agents", "every"], value_parser = values::whole::<u32>(16..=1_048_576))]
     agent_memory: Option<u32>,
     /// Print the rights and the manifests of --agent-pods as YAML, and send nothing
-    #[arg(long, requires = "agent_pods")]
+    #[arg(long, requires = "agent_pods", conflicts_with_all = ["agents", "every"])]
     dry_run: bool,
 }
 

@@ -25,8 +25,8 @@ pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
             _ => format!("{} against {}", subject.subject.name, result.reference.name),
         };
         let measures = subject.measures.iter().map(|one| row(&name, one));
-        let share = |bound: &Bound| subject.bound_shares.iter().find(|share| share.measure == bound.measure);
-        let bounds = subject.bounds.iter().map(|one| bounded_row(&name, one, share(one)));
+        let bounds =
+            subject.bounds.iter().map(|one| bounded_row(&name, one, subject.bound_share(one.measure)));
         measures.chain(bounds).collect::<Vec<DifferenceRow>>()
     };
     let rows: Vec<DifferenceRow> = subjects.iter().flat_map(of_subject).collect();

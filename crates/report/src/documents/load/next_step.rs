@@ -34,7 +34,7 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         // With a limit of requests, the duration is that of a load which never reaches it.
         let length = match plan.request_limit {
             Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
-            None => format!("-d {}s", (f64::from(times) * plan.duration_s).min(LONGEST.as_secs_f64())),
+            None => format!("-d {}s", times_as_long_s(plan.duration_s, times)),
         };
         let arrivals = arrivals(&[ARRIVALS]);
         let all = format!("{arrivals} -c {connections} {length}{options}{of_itself}{of_both}");
@@ -88,6 +88,12 @@ fn times_longer<'a>(findings: impl Iterator<Item = &'a Finding>) -> u32 {
         _ => None,
     };
     findings.filter_map(times).reduce(f64::max).map_or(1, |times| times.ceil() as u32)
+}
+
+/// This many times a duration, seconds, and at most the longest one: in whole ones, since a command line takes no more than nine decimals.
+fn times_as_long_s(duration_s: f64, times: u32) -> f64 {
+    let product_s = if times == 1 { duration_s } else { (f64::from(times) * duration_s).ceil() };
+    product_s.min(LONGEST.as_secs_f64())
 }
 
 /// The responses that suffice for all quantiles whose lack of responses is a warning. The threshold of the finding is for the first of its

@@ -304,6 +304,24 @@ fn an_imported_result_states_what_its_file_does() {
 }
 
 #[test]
+fn a_longer_load_lasts_whole_seconds_and_one_of_the_same_length_is_as_it_was() {
+    let next_of = |value: f64, threshold: f64| {
+        let mut result = fixture::load();
+        (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+        (result.plan.duration_s, result.plan.connections, result.rate.target) = (0.333, 16, Some(500.0));
+        let id = if value > 0.0 { "too-few-samples" } else { "run-delay" };
+        let measured = Measured::us(value, threshold);
+        result.findings = vec![Finding::new(id, Severity::Warn, measured, String::new(), "")];
+        next_step::next(&result, GivenOptions::default()).unwrap().command
+    };
+    // 648 and 15 times 0.333 s: the first product is 215.78400000000002.
+    let load = |length: &str| format!("hoptax load -q 500 -c 16 -d {length} 'http://127.0.0.1:1/'");
+    assert_eq!(next_of(17.0, 10_000.0), load("216s"));
+    assert_eq!(next_of(6.0, 80.0), load("5s"));
+    assert_eq!(next_of(0.0, 0.0), load("0.333s"));
+}
+
+#[test]
 fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     let next_of = |ids: &[&str], change: fn(&mut LoadResult)| {
         let mut result = fixture::load();
