@@ -15,7 +15,8 @@ fn three(own: Vec<Freedom>, under: Vec<Freedom>) -> StudyResult {
     let lua = &mut result.arms[1];
     lua.freedoms = Freedoms(own);
     let share = Interval::around(-0.1, 0.01);
-    lua.cost.shares = [CostShare { measure: RATE, share, degrees_of_freedom: Some(4.5) }].into_iter().collect();
+    let share = CostShare { measure: RATE, share, degrees_of_freedom: Some(4.5) };
+    lua.cost.shares = [share].into_iter().collect();
     let cost = lua.cost.clone();
     let load = "saturation".to_owned();
     lua.loads = vec![ArmLoad { load, cost, freedoms: Freedoms(under), ..ArmLoad::default() }];
@@ -60,8 +61,10 @@ fn the_normal_distribution_is_null_and_results_without_a_record_are_read() {
     ];
     let mut arm = three(own, Vec::new()).arms[1].clone();
     let text = serde_json::to_string(&arm).unwrap();
-    let expected = r#""freedoms":[{"measure":"cpu_us","of":"cost","degrees_of_freedom":null},{"measure":"max_rate","of":"cost_share","degrees_of_freedom":7.5}]"#;
-    assert!(text.contains(expected) && text.matches("freedoms").count() == 1, "{text}");
+    let cost = r#"{"measure":"cpu_us","of":"cost","degrees_of_freedom":null}"#;
+    let share = r#"{"measure":"max_rate","of":"cost_share","degrees_of_freedom":7.5}"#;
+    let expected = format!(r#""freedoms":[{cost},{share}]"#);
+    assert!(text.contains(&expected) && text.matches("freedoms").count() == 1, "{text}");
     assert_eq!(serde_json::from_str::<ArmResult>(&text).unwrap(), arm);
     let earlier: ArmResult = serde_json::from_str(&text.replace(&format!("{expected},"), "")).unwrap();
     arm.freedoms = Freedoms::default();
