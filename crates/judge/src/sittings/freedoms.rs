@@ -1,6 +1,8 @@
 //! Degrees of freedom of the numbers of several sittings as one result.
 
-use hoptax_result::{ArmResult, Contrast, CostMeasure, Freedom, FreedomOf, Freedoms, Interval, StudyResult};
+use hoptax_result::{
+    ArmResult, Contrast, CostMeasure, Freedom, FreedomOf, Freedoms, Interval, Measure, Place, StudyResult,
+};
 
 use super::Part;
 use super::stated::{Stated, combined};
@@ -41,6 +43,25 @@ fn freedoms(one: &StudyResult, parts: &[Part], arm: &str, load: Option<&str>) ->
         (!is_known).then(|| Freedom::new(of, measure, found.freedom))
     });
     Freedoms(found.collect())
+}
+
+/// The degrees of freedom of an interval in a sitting, as readers of its result take them. None if it is of a number whose degrees of
+/// freedom are not recorded, or if the evidence does not show them. Several intervals may share a place, so the interval is found by its
+/// value.
+pub(super) fn of_interval(result: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
+    // The rate of a load is the level from which a cost in the highest rate is the difference.
+    let measures = |measure: CostMeasure| {
+        measure.measure() == place.measure
+            || (measure, place.measure) == (CostMeasure::MaxRate, Measure::Rate)
+    };
+    let is_level = place.compared_with.is_none();
+    let numbers = FreedomOf::numbers()
+        .filter(|(of, measure)| (*of == FreedomOf::Level) == is_level && measures(*measure));
+    let mut slots = numbers.flat_map(|(of, measure)| {
+        [None, place.load].map(|load| Slot { arm: place.arm, load, of, measure })
+    });
+    let slot = slots.find(|slot| slot.interval(result).as_ref() == Some(interval))?;
+    Some(slot.freedom(result)).filter(|freedom| *freedom > 0.0)
 }
 
 /// A number of an arm.
@@ -203,6 +224,16 @@ mod tests {
             let of_share = one.degrees_of_freedom_of_share(lua.contrast(), RATE, None);
             assert!((of_cost - 7.5).abs() < 1e-12 && (of_share - 6.5).abs() < 1e-12, "{of_cost} {of_share}");
             assert!(lua.cost.borrowed.is_empty(), "it borrows from no cost of all sittings");
+        }
+    }
+
+    #[test]
+    fn a_result_of_several_sittings_is_a_sitting_with_the_standard_errors_that_it_records() {
+        for (known, variance) in [(vec![stated(19.4), SILENT], 0.04), (vec![stated(19.4); 3], 0.04 / 3.0)] {
+            let parts = [Part { folder: String::new(), result: combine(&known) }, part(&stated(19.4))];
+            let one = as_one(&parts).unwrap();
+            let expected = (f64::midpoint(variance, 0.04) / 2.0).sqrt();
+            assert!(all_are(&errors(&one), expected), "{known:?} {:?}", errors(&one));
         }
     }
 

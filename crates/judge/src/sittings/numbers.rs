@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Capacity, Contrast, Cost, CostMeasure, CostShares, Finding, Interval, Measure,
-    Number, Place, ProxyUse, Severity, Slices, StudyResult,
+    ArmLoad, ArmResult, Book, Capacity, Contrast, CostMeasure, CostShares, Finding, Measure, Number, Place,
+    ProxyUse, Severity, Slices, StudyResult,
 };
 
 use super::stated::{Stated, combined};
@@ -124,8 +124,8 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
         let key = key_of.next(place);
         let one = match number {
             Number::Interval(interval) | Number::CostShare(interval) => interval.map(|interval| {
-                let own = f64::from(rounds_of(evidence, place)) - 1.0;
-                let freedom = borrowed(evidence, place, &interval).unwrap_or(own);
+                let own = || f64::from(rounds_of(evidence, place)) - 1.0;
+                let freedom = freedoms::of_interval(evidence, place, &interval).unwrap_or_else(own);
                 Found::Interval(Stated::new(interval, freedom, confidence))
             }),
             Number::Share(share) => share.map(Found::Share),
@@ -135,22 +135,8 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
     found
 }
 
-/// Degrees of freedom of an interval with a moderated variance. Several intervals may share a place, so the interval is found by its value.
-fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
-    let arm = evidence.arms.iter().find(|arm| arm.id == place.arm && place.compared_with.is_some())?;
-    let of_cost = |cost: &Cost| {
-        let borrows = cost.borrowed.iter().find(|one| one.measure.interval(cost).as_ref() == Some(interval));
-        let of_share = || {
-            let mut shares = CostShares::measures().filter_map(|measure| cost.shares.get(measure));
-            shares.find(|one| one.share == *interval)?.degrees_of_freedom
-        };
-        borrows.map(|one| one.degrees_of_freedom).or_else(of_share)
-    };
-    arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]).find_map(of_cost)
-}
-
-/// Number of rounds behind the interval of a number. All rounds count for measures without costs, and if the slices of the arm do not show
-/// how many count.
+/// Number of rounds behind the interval of a number, or of sittings if the sitting is itself combined from several. All rounds count for
+/// measures without costs, and if the slices of the arm do not show how many count.
 fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
     let completed = evidence.plan.rounds_completed;
     let measure = match place.measure {
@@ -169,7 +155,7 @@ fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
         | Measure::Timeline => return completed,
     };
     let contrast = Contrast { arm: place.arm, other: place.compared_with };
-    let usable = evidence.usable_rounds(contrast, measure, place.load);
+    let usable = evidence.replicates(contrast, measure, place.load);
     // An interval needs at least two rounds.
     if usable < 2 { completed } else { usable }
 }
@@ -335,7 +321,7 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use hoptax_plan::plan::CONFIDENCE;
-    use hoptax_result::{CostShare, sample};
+    use hoptax_result::{CostShare, Interval, sample};
     use hoptax_stats::{Sitting, random_effects, standard_error};
 
     use super::*;
