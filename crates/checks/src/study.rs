@@ -128,9 +128,9 @@ fn has_answer(
 #[cfg(test)]
 pub(crate) mod tests {
     use hoptax_result::{
-        ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
-        Interval, LoadSpec, Loop, Loosened, Measure, Measured, ProxyUse, ResponseCost, Severity, Slices,
-        StudyBody, StudyPlan, StudyResult, Verdict, sample,
+        ArmKind, ArmLoad, ArmResult, Book, Cost, CostMeasure, Environment, Finding, Freedom, FreedomOf,
+        Freedoms, GeneratorUse, HopUse, HostUse, Interval, LoadSpec, Loop, Loosened, Measure, Measured,
+        ProxyUse, ResponseCost, Severity, Slices, StudyBody, StudyPlan, StudyResult, Verdict, sample,
     };
 
     use crate::thresholds::Limits;
@@ -436,7 +436,8 @@ pub(crate) mod tests {
         assert_eq!(vague(0.6).findings.len(), 1);
     }
 
-    /// An interval over three sittings has two degrees of freedom, however many rounds they have.
+    /// An interval over three sittings has two degrees of freedom, however many rounds they have; that of one of them has those of its
+    /// rounds.
     #[test]
     fn the_chance_of_a_difference_depends_on_the_number_of_sittings() {
         let differs = |result: &mut StudyResult| {
@@ -446,6 +447,12 @@ pub(crate) mod tests {
         let (_, single) = fired("same-differs", differs);
         assert_eq!(severity(single), Severity::Fail);
         assert_eq!(severity(combined(differs, Vec::new())), Severity::Warn);
+        // One sitting of ten rounds states it.
+        let of_one = |result: &mut StudyResult| {
+            differs(result);
+            result.arms[1].freedoms = Freedoms(vec![Freedom::new(FreedomOf::Cost, CostMeasure::CpuUs, 9.0)]);
+        };
+        assert_eq!(severity(combined(of_one, Vec::new())), Severity::Fail);
     }
 
     #[test]

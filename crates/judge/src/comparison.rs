@@ -172,8 +172,8 @@ pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u3
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        ArmRound, Cost, CostShare, Finding, HopUse, Interval, Measure, Measured, Opened, RoundMeasure,
-        Severity, StudyRound,
+        ArmRound, Cost, CostShare, Finding, Freedom, FreedomOf, Freedoms, HopUse, Interval, Measure,
+        Measured, Opened, RoundMeasure, Severity, StudyRound, sample,
     };
 
     use super::*;
@@ -277,6 +277,22 @@ mod tests {
         assert!((rate.degrees_of_freedom - 9.0).abs() < 1e-12 && rate.rounds_until_decided > Some(100));
         let borrows = rate_of_lua(Some(of(Some(12.5))));
         assert!((borrows.degrees_of_freedom - 12.5).abs() < 1e-12, "{borrows:?}");
+    }
+
+    #[test]
+    fn a_number_of_one_of_three_sittings_is_decided_about_by_the_rounds_of_that_sitting() {
+        // The interval of the two tests is 0.68 of the other with two degrees of freedom, 0.81 with nine, 0.84 with infinitely many.
+        let decision = |recorded: Option<f64>| {
+            let mut result = result(Some(Interval::around(0.0, 0.027)), None);
+            result.sittings = vec![sample::sitting(10); 3];
+            let freedom = |degrees| Freedom::new(FreedomOf::Cost, CostMeasure::CpuShare, degrees);
+            let same = fixture::arm(&mut result, "same");
+            same.freedoms = Freedoms(recorded.map(freedom).into_iter().collect());
+            let found = compare(&result, "baseline", 0.02);
+            measure(&found.subjects[0], CostMeasure::CpuUs).unwrap().decision
+        };
+        assert_eq!(decision(None), Decision::Equivalent);
+        assert_eq!([9.0, f64::INFINITY].map(|degrees| decision(Some(degrees))), [Decision::Undecided; 2]);
     }
 
     #[test]

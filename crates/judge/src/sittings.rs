@@ -2,8 +2,10 @@
 
 mod borrowed;
 mod bounds;
+mod freedoms;
 mod numbers;
 mod quiet_rule;
+mod stated;
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;

@@ -7,6 +7,7 @@ mod answer;
 mod arm;
 mod bound;
 mod cost;
+mod freedom;
 mod histogram;
 mod machine;
 mod named;
@@ -32,6 +33,7 @@ pub use arm::{
 };
 pub use bound::{Bound, BoundOf, BoundShare, Bounds, share_ends};
 pub use cost::{Borrowed, Cost, CostMeasure, CostShare, CostShares, ResponseCost};
+pub use freedom::{Freedom, FreedomOf, Freedoms};
 pub use histogram::{CountedTime, ResponseHistogram};
 pub use machine::{GeneratorUse, HostUse};
 pub use named::NamedNumber;

@@ -23,6 +23,8 @@ pub fn chance_of_difference(cost: &Interval, freedom: f64, confidence: f64) -> O
 /// The standard error of the estimate of `cost`, in its unit, given that `cost` is a Student interval with `freedom`
 /// degrees of freedom at `confidence`.
 ///
+/// Infinitely many degrees of freedom are those of the normal distribution, as in all functions that take them.
+///
 /// **Degenerate cases.** `None` without degrees of freedom, and for an interval of zero width.
 pub fn standard_error(cost: &Interval, freedom: f64, confidence: f64) -> Option<f64> {
     let quantile = two_sided_t(freedom, confidence)?;
@@ -48,6 +50,15 @@ mod tests {
         // midpoint rule.
         let chance = chance_of_difference(&Interval::around(-4.0, 2.0), 9.0, 0.95).unwrap();
         assert!((chance - 0.001_437_869).abs() < 1e-8, "{chance}");
+    }
+
+    #[test]
+    fn infinitely_many_degrees_of_freedom_are_those_of_the_normal_distribution() {
+        // R: qnorm(0.975) = 1.959964, 2 * pnorm(-2.5) = 0.01241933.
+        let cost = Interval::around(2.5, 1.959_964);
+        assert!((standard_error(&cost, f64::INFINITY, 0.95).unwrap() - 1.0).abs() < 1e-6);
+        let chance = chance_of_difference(&cost, f64::INFINITY, 0.95).unwrap();
+        assert!((chance - 0.012_419_33).abs() < 1e-7, "{chance}");
     }
 
     #[test]

@@ -3,13 +3,16 @@
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// The two-sided critical value of Student's distribution: a variable with `freedom` degrees of freedom lies
-/// between `-t` and `t` with probability `confidence`.
+/// between `-t` and `t` with probability `confidence`. With infinitely many it is [`two_sided_normal`].
 ///
 /// **Degenerate cases.** `None` when `confidence` is not strictly between 0 and 1, when `freedom` is not positive,
 /// and when `t` is not finite.
 pub(crate) fn two_sided_t(freedom: f64, confidence: f64) -> Option<f64> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return None;
+    }
+    if freedom > f64::MAX {
+        return two_sided_normal(confidence);
     }
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
     // The lower tail keeps digits that `1 - tail` would lose to rounding.
@@ -43,6 +46,8 @@ mod tests {
     #[test]
     fn the_normal_value_is_that_of_the_tables() {
         assert!((two_sided_normal(0.95).unwrap() - 1.959_964).abs() < 1e-6);
+        assert_eq!(two_sided_t(f64::INFINITY, 0.95), two_sided_normal(0.95));
+        assert_eq!(two_sided_t(f64::NEG_INFINITY, 0.95), None);
         assert_eq!(two_sided_normal(1.0), None);
         assert_eq!(two_sided_normal(f64::NAN), None);
     }

@@ -104,6 +104,15 @@ mod tests {
     }
 
     #[test]
+    fn a_normal_interval_is_decided_about_by_normal_tests() {
+        // R: qnorm(0.95) / qnorm(0.975).
+        let narrower = 1.644_854 / 1.959_964;
+        let decided = |half_width: f64| decide(&Interval::around(0.0, half_width), f64::INFINITY, 0.95, 2.0);
+        assert_eq!(decided(2.0 / narrower - 1e-4), Some(Decision::Equivalent));
+        assert_eq!(decided(2.0 / narrower + 1e-4), Some(Decision::Undecided));
+    }
+
+    #[test]
     fn degenerate_input_decides_nothing() {
         assert_eq!(decide(&Interval::around(1.0, 0.5), 0.0, 0.95, 1.0), None);
         assert_eq!(decide(&Interval::around(1.0, 0.0), 9.0, 0.95, 1.0), None);

@@ -107,8 +107,12 @@ fn all_within(normal: &Normal, group: &[Alike], limit: f64) -> f64 {
 }
 
 /// The distribution of the estimated standard error: the root of chi-squared by its degrees of freedom. The integral runs over its
-/// logarithm, whose density has no tail that a sum of equal steps would miss.
+/// logarithm, whose density has no tail that a sum of equal steps would miss. With infinitely many degrees of freedom the standard error is
+/// the true one.
 fn scales(freedom: f64) -> Vec<Scale> {
+    if freedom.is_infinite() {
+        return vec![Scale { factor: 1.0, weight: 1.0 }];
+    }
     let spread = (0.5 / freedom).sqrt();
     let (low, high) = (spread.mul_add(-7.0, -3.0 / freedom), 5.0 * spread);
     let step = (high - low) / STEPS as f64;
@@ -144,6 +148,7 @@ mod tests {
             (4, 20.0, 2.65),
             (9, 20.0, 2.95),
             (9, 1e6, 2.69),
+            (9, f64::INFINITY, 2.69),
         ] {
             let found = dunnett(&[equal(comparisons, 1)], freedom, 0.95).unwrap();
             assert!((found - expected).abs() < 0.006, "{comparisons} {freedom}: {found}");
@@ -152,7 +157,7 @@ mod tests {
 
     #[test]
     fn one_cost_has_the_value_of_student() {
-        for freedom in [1.0, 2.0, 3.7, 11.0, 200.0] {
+        for freedom in [1.0, 2.0, 3.7, 11.0, 200.0, f64::INFINITY] {
             let found = dunnett(&[equal(1, 1)], freedom, 0.95).unwrap();
             let expected = two_sided_t(freedom, 0.95).unwrap();
             assert!((found / expected - 1.0).abs() < 2e-3, "{freedom}: {found} {expected}");

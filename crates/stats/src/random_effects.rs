@@ -18,6 +18,8 @@ pub struct Sitting {
 pub struct MachineCost {
     /// The cost on the machine: the mean over all possible sittings.
     pub cost: Interval,
+    /// Degrees of freedom of its interval: one less than there are sittings, or infinitely many if the guard sets its width.
+    pub degrees_of_freedom: f64,
     /// Standard deviation of the true costs of sittings. Zero when the estimates differ by no more than their standard
     /// errors explain.
     pub between_sittings: f64,
@@ -43,7 +45,8 @@ pub struct MachineCost {
 /// never narrower than the one that assumes that sittings do not differ, which has the standard error that follows from
 /// those of the sittings, and a normal critical value. It is the guard of D. Jackson, M. Law, G. Rücker and G.
 /// Schwarzer, "The Hartung-Knapp Modification for Random-effects Meta-analysis: A Useful Refinement but Are There Any
-/// Residual Concerns?", *Statistics in Medicine* 36(25), 2017, for a mean without weights.
+/// Residual Concerns?", *Statistics in Medicine* 36(25), 2017, for a mean without weights. It holds for the given `confidence` alone: from
+/// the standard error of the wider of the two intervals, the other one cannot be computed at another confidence.
 ///
 /// **Another sitting.** Its estimate deviates by the error of the mean, by the deviation of its true cost from the
 /// machine's, and by its own standard error. The three variances add up; the critical value and the guard are those of
@@ -64,11 +67,12 @@ pub struct MachineCost {
 /// between 0 and 1. A standard error of zero means that the sitting's own cost is known exactly; when all are zero and
 /// all estimates agree, the intervals have zero width.
 pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCost> {
-    let Combined { mean, mean_variance, between_variance, own_variance, reach } =
+    let Combined { mean, mean_variance, between_variance, own_variance, reach, degrees_of_freedom } =
         combined(sittings, confidence)?;
     let around = |half_width: f64| Interval::around(mean, half_width);
     let found = MachineCost {
         cost: around(reach * mean_variance.sqrt()),
+        degrees_of_freedom,
         between_sittings: between_variance.sqrt(),
         another_sitting: around(reach * (mean_variance + between_variance + own_variance).sqrt()),
     };
@@ -87,6 +91,8 @@ pub(crate) struct Combined {
     pub(crate) own_variance: f64,
     /// Half-width of intervals in standard deviations.
     pub(crate) reach: f64,
+    /// Degrees of freedom of the distribution whose critical value sets `reach`.
+    degrees_of_freedom: f64,
 }
 
 /// Combines the sittings by the method of [`random_effects`], in the same cases.
@@ -106,18 +112,25 @@ pub(crate) fn combined(sittings: &[Sitting], confidence: f64) -> Option<Combined
     let variance = observed.max(own_variance);
     // Student's value, unless the estimates differ by less than their standard errors explain.
     let of_observed = if variance > 0.0 { t * (observed / variance).sqrt() } else { 0.0 };
+    let guard = two_sided_normal(confidence)?;
+    let (reach, degrees_of_freedom) =
+        if of_observed > guard { (of_observed, count - 1.0) } else { (guard, f64::INFINITY) };
     Some(Combined {
         mean,
         mean_variance: variance / count,
         between_variance: variance - own_variance,
         own_variance,
-        reach: of_observed.max(two_sided_normal(confidence)?),
+        reach,
+        degrees_of_freedom,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::chance::standard_error;
 
     fn sitting(estimate: f64, standard_error: f64) -> Sitting {
         Sitting { estimate, standard_error }
@@ -138,6 +151,7 @@ mod tests {
         assert!(near(found.between_sittings, 0.773_333_f64.sqrt()), "{found:?}");
         assert!(near(found.cost.half_width(), 2.240_32), "{found:?}");
         assert!(near(found.another_sitting.half_width(), 4.480_63), "{found:?}");
+        assert!(near(found.degrees_of_freedom, 2.0), "{found:?}");
     }
 
     #[test]
@@ -145,6 +159,26 @@ mod tests {
         let found = random_effects(&[sitting(5.0, 0.3), sitting(5.0, 0.3), sitting(5.0, 0.3)], 0.95).unwrap();
         assert!(near(found.between_sittings, 0.0));
         assert!(near(found.cost.half_width(), 1.959_964 * 0.3 / 3_f64.sqrt()), "{found:?}");
+        assert!(found.degrees_of_freedom.is_infinite(), "{found:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_standard_error_that_sets_the_width_is_given_back(
+            sittings in proptest::collection::vec((-3.0..3.0_f64, 0.05..3.0_f64), 2..6),
+        ) {
+            let all: Vec<Sitting> = sittings.into_iter().map(|(mean, error)| sitting(mean, error)).collect();
+            let found = random_effects(&all, 0.95).unwrap();
+            let count = all.len() as f64;
+            let deviations: f64 = all.iter().map(|one| (one.estimate - found.cost.estimate).powi(2)).sum();
+            let own: f64 = all.iter().map(|one| one.standard_error.powi(2)).sum();
+            let is_guarded = found.degrees_of_freedom.is_infinite();
+            let variance = if is_guarded { own / count } else { deviations / (count - 1.0) };
+            let error = standard_error(&found.cost, found.degrees_of_freedom, 0.95).unwrap();
+            prop_assert!((error / (variance / count).sqrt() - 1.0).abs() < 1e-6, "{error} {found:?}");
+            let guard = two_sided_normal(0.95).unwrap() * (own / count / count).sqrt();
+            prop_assert!(found.cost.half_width() >= (1.0 - 1e-9) * guard, "{found:?}");
+        }
     }
 
     #[test]

@@ -1,30 +1,36 @@
-//! Bounds of several sittings: what holds a number in every one of them.
+//! Bounds of several sittings: what holds a number in every one of them that says something of it.
+
+use std::collections::BTreeSet;
 
 use hoptax_result::{ArmResult, Bound, BoundOf, Bounds, CostMeasure, Interval, StudyResult};
 
 /// Sets the bounds of `combined`, the sittings as one result whose numbers are already combined. A number that no sitting states gets the
 /// hull of what the sittings bound it by: from the lowest lower end to the highest upper end. A sitting that states the number counts with
-/// its interval. An end that a sitting lacks is missing, because nothing bounds the number there in that sitting. Numbers that are stated
-/// have none.
+/// its interval. An end that one of them lacks is missing, because nothing bounds the number there in that sitting. A sitting that says
+/// nothing of the number has no part in the hull, as it has none in a number that others state; at least two must say something. Numbers
+/// that are stated have none.
 ///
 /// A number that a single sitting states is withdrawn if another one bounds it, and gets that hull: the interval of one sitting contains
 /// no variation between sittings, and the others did measure. It stays the number of that sitting if no other says anything of it. Two
-/// sittings show how much sittings differ, so a number that they state stays.
+/// sittings show how much sittings differ, so a number that they state stays. A ratio of rates is withdrawn with either rate.
 ///
-/// **Coverage.** A bound of a sitting holds the number of that sitting, so the hull holds the mean of the numbers of the sittings. It
-/// misses the number of the machine on a side only if all sittings miss it there. With normal errors, and ends that are 1.96 standard
-/// errors away, that is no more frequent than with one sitting that differs from no other (2.5 %) while the standard deviation between
-/// sittings is at most 1.7 standard errors with two sittings, 3.4 with three, 7.5 with four, and whatever it is with six. If sittings
-/// differ far more than their bounds are wide, it is 25 % with two sittings, 12.5 % with three.
+/// **Coverage.** A bound of a sitting holds the number of that sitting, so the hull holds the mean of the numbers of the sittings that say
+/// something. It misses the number of the machine on a side only if all of these miss it there. With normal errors, and ends that are 1.96
+/// standard errors away, that is no more frequent than with one sitting that differs from no other (2.5 %) while the standard deviation
+/// between sittings is at most 1.7 standard errors with two sittings, 3.4 with three, 7.5 with four, and whatever it is with six. If
+/// sittings differ far more than their bounds are wide, it is 25 % with two sittings, 12.5 % with three.
 ///
-/// **Degenerate cases.** The bounds of a single sitting stay as they are. A sitting without the arm or the load bounds nothing.
+/// **Degenerate cases.** The bounds of a single sitting stay as they are. A sitting without the arm or the load says nothing. Nothing is
+/// left if one sitting has only a lower end and another only an upper one.
 pub(super) fn combine(combined: &mut StudyResult, sittings: &[StudyResult]) {
+    let mut rates: BTreeSet<Rate> = BTreeSet::new();
     for arm in &mut combined.arms {
         let all: Vec<Option<&ArmResult>> = sittings.iter().map(|sitting| sitting.arm(&arm.id)).collect();
         let loads: Vec<String> = arm.loads.iter().map(|load| load.load.clone()).collect();
         for load in std::iter::once(None).chain(loads.iter().map(|load| Some(load.as_str()))) {
             for slot in slots(load).filter(|slot| slot.is_of_one_beside_bounds(&all)) {
                 arm.withdraw(slot.of, load, slot.measure);
+                rates.extend(slot.rate(&arm.id));
             }
         }
         let of_loads: Vec<Bounds> =
@@ -32,6 +38,22 @@ pub(super) fn combine(combined: &mut StudyResult, sittings: &[StudyResult]) {
         arm.bounds = of_missing(arm, &all, None);
         for (load, bounds) in arm.loads.iter_mut().zip(of_loads) {
             load.bounds = bounds;
+        }
+    }
+    withdraw_ratios(combined, &rates);
+}
+
+/// The rate of an arm under a load: the names of both.
+type Rate = (String, String);
+
+/// Removes the ratios of these rates.
+fn withdraw_ratios(combined: &mut StudyResult, rates: &BTreeSet<Rate>) {
+    for arm in &mut combined.arms {
+        for under in &mut arm.loads {
+            let is_withdrawn = |arm: &String| rates.contains(&(arm.clone(), under.load.clone()));
+            if is_withdrawn(&arm.id) || arm.compared_with.as_ref().is_some_and(is_withdrawn) {
+                under.rate_ratio = None;
+            }
         }
     }
 }
@@ -56,6 +78,12 @@ struct Slot<'a> {
 }
 
 impl Slot<'_> {
+    /// The rate that it is of the arm `arm`, if it is one under a load.
+    fn rate(&self, arm: &str) -> Option<Rate> {
+        let is_rate = (self.of, self.measure) == (BoundOf::Level, CostMeasure::MaxRate);
+        self.load.filter(|_| is_rate).map(|load| (arm.to_owned(), load.to_owned()))
+    }
+
     /// The number, if it is stated.
     fn stated(&self, arm: &ArmResult) -> Option<Interval> {
         arm.stated(self.of, self.load, self.measure)
@@ -73,24 +101,20 @@ impl Slot<'_> {
         stating.len() == 1 && others.iter().any(|arm| self.bound(arm).is_some())
     }
 
-    /// The lower and the upper end of what an arm states of the number.
-    fn ends(&self, arm: &ArmResult) -> (Option<f64>, Option<f64>) {
-        match (self.stated(arm), self.bound(arm)) {
-            (Some(stated), _) => (Some(stated.low), Some(stated.high)),
-            (None, Some(bound)) => (bound.low, bound.high),
-            (None, None) => (None, None),
-        }
+    /// The lower and the upper end of what an arm states of the number. None if it says nothing of it.
+    fn ends(&self, arm: &ArmResult) -> Option<(Option<f64>, Option<f64>)> {
+        let stated = self.stated(arm).map(|stated| (Some(stated.low), Some(stated.high)));
+        stated.or_else(|| self.bound(arm).map(|bound| (bound.low, bound.high)))
     }
 
-    /// None if no sitting has a bound, and if at each end one of the sittings has none.
+    /// None if no sitting has a bound, if only one of several says anything, and if at each end one of those that do has none.
     fn hull(&self, sittings: &[Option<&ArmResult>]) -> Option<Bound> {
         let bounds: Vec<&Bound> = sittings.iter().filter_map(|arm| self.bound((*arm)?)).collect();
-        if bounds.is_empty() {
+        let ends: Vec<_> = sittings.iter().filter_map(|arm| self.ends((*arm)?)).collect();
+        if bounds.is_empty() || ends.len() < sittings.len().min(2) {
             return None;
         }
-        let of_sitting = |arm: Option<&ArmResult>| arm.map_or((None, None), |arm| self.ends(arm));
-        let ends = sittings.iter().copied().map(of_sitting);
-        let (lows, highs): (Vec<Option<f64>>, Vec<Option<f64>>) = ends.unzip();
+        let (lows, highs): (Vec<Option<f64>>, Vec<Option<f64>>) = ends.into_iter().unzip();
         let outermost = |ends: Vec<Option<f64>>, outer: fn(f64, f64) -> f64| {
             let ends: Option<Vec<f64>> = ends.into_iter().collect();
             ends?.into_iter().reduce(outer)
@@ -105,7 +129,7 @@ impl Slot<'_> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmLoad, Finding, Measured, Severity};
+    use hoptax_result::{ArmLoad, Finding, HopUse, Measured, Parts, Severity};
 
     use super::*;
     use crate::fixture;
@@ -169,7 +193,8 @@ mod tests {
         let at_most = bounded(None, Some(400.0), "too-few-samples");
         assert_eq!(ends(&[one.clone(), at_least.clone()]), Some((Some(-50.0), None)));
         assert_eq!(ends(&[one.clone(), at_most.clone()]), Some((None, Some(400.0))));
-        assert_eq!(ends(&[at_least, at_most]), None);
+        assert_eq!(ends(&[at_least.clone(), at_most.clone()]), None);
+        assert_eq!(of_all(&[stated(40.0, 5.0), at_least, at_most]), (None, None));
         assert_eq!(ends(&[one.clone(), bounded(None, None, "")]), None, "it says nothing about the second");
         let mut without = one.clone();
         without.result.arms.retain(|arm| arm.id != "lua");
@@ -193,12 +218,22 @@ mod tests {
     }
 
     #[test]
-    fn a_sitting_that_says_nothing_leaves_no_bound_beside_a_number_of_one_sitting() {
-        let one = bounded(Some(-20.0), Some(300.0), "too-few-samples");
-        let parts = [one, bounded(None, None, ""), stated(40.0, 5.0)];
-        assert_eq!(of_all(&parts), (None, None));
+    fn a_sitting_that_says_nothing_has_no_part_in_a_bound() {
+        let one = bounded(Some(-20.0), Some(30.0), "too-few-samples");
+        let other = bounded(Some(-50.0), Some(25.0), "too-few-samples");
+        let nothing = bounded(None, None, "");
+        let stated = stated(40.0, 5.0);
+        let parts = |parts: &[&Part]| -> Vec<Part> { parts.iter().copied().cloned().collect() };
+        // As without that sitting.
+        assert_eq!(ends(&parts(&[&one, &nothing, &stated])), Some((Some(-20.0), Some(45.0))));
+        assert_eq!(of_all(&parts(&[&nothing, &stated, &one])), of_all(&parts(&[&stated, &one])));
+        assert_eq!(ends(&parts(&[&one, &other, &nothing])), Some((Some(-50.0), Some(30.0))));
+        // A bound of one of several sittings contains no variation between them.
+        assert_eq!(of_all(&parts(&[&one, &nothing, &nothing])), (None, None));
         // Without any bound, the number is that of its sitting.
-        assert_eq!(of_all(&parts[1..]), (Some(Interval::around(40.0, 5.0)), None));
+        let only = (Some(Interval::around(40.0, 5.0)), None);
+        assert_eq!(of_all(&parts(&[&nothing, &stated, &nothing])), only);
+        assert_eq!(of_all(&parts(&[&nothing, &stated])), only);
     }
 
     #[test]
@@ -206,6 +241,47 @@ mod tests {
         let one = bounded(Some(-20.0), Some(300.0), "too-few-samples");
         let (cost, bound) = of_all(&[one, stated(40.0, 5.0), stated(42.0, 5.0)]);
         assert!(bound.is_none() && (cost.unwrap().estimate - 41.0).abs() < 1e-9, "{cost:?} {bound:?}");
+    }
+
+    /// The numbers of `same` and `lua` over two sittings, of which the second bounds the level of CPU time and the rate of one arm: whether
+    /// they have the CPU time of a proxy, a part of CPU time, and the ratio of the rate to that of the baseline.
+    fn beside_bounds_of(bounded: &str) -> [[bool; 3]; 2] {
+        let part = |is_first: bool| {
+            let mut result = fixture::study();
+            let states = |id: &str| is_first || id != bounded;
+            for arm in &mut result.arms {
+                let level = states(&arm.id).then(|| Interval::around(50.0, 1.0));
+                let bound = |measure| Bound::new(BoundOf::Level, measure, Some(1.0), Some(90.0));
+                let bounds = [CostMeasure::CpuUs, CostMeasure::MaxRate].into_iter().filter_map(bound);
+                let bounds = Bounds(bounds.filter(|_| level.is_none()).collect());
+                (arm.cpu_us_per_request, arm.max_rate, arm.bounds) = (level, level, bounds.clone());
+                arm.hops = vec![HopUse { cpu_us_per_request: level, ..HopUse::default() }];
+                arm.loads = vec![ArmLoad {
+                    load: "saturation".to_owned(),
+                    cpu_us_per_request: level,
+                    rate: level,
+                    rate_ratio: level.filter(|_| arm.compared_with.as_deref().is_some_and(states)),
+                    parts: Some(Parts { user_us: level, ..Parts::default() }),
+                    bounds,
+                    ..ArmLoad::default()
+                }];
+            }
+            Part { folder: String::new(), result }
+        };
+        let one = as_one(&[part(true), part(false)]).unwrap();
+        ["same", "lua"].map(|id| {
+            let arm = one.arm(id).unwrap();
+            let (hop, under) = (&arm.hops[0], &arm.loads[0]);
+            let numbers = [hop.cpu_us_per_request, under.parts.unwrap().user_us, under.rate_ratio];
+            numbers.map(|number| number.is_some())
+        })
+    }
+
+    #[test]
+    fn parts_fall_with_a_withdrawn_level_and_ratios_with_either_rate() {
+        assert_eq!(beside_bounds_of("none"), [[true; 3]; 2]);
+        assert_eq!(beside_bounds_of("lua"), [[true; 3], [false; 3]]);
+        assert_eq!(beside_bounds_of("baseline"), [[true, true, false]; 2]);
     }
 
     #[test]

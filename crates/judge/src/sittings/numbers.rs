@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_plan::plan::CONFIDENCE;
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Capacity, Contrast, Cost, CostMeasure, CostShares, Finding, Interval, Measure,
-    Number, Place, ProxyUse, Severity, Slices, StudyResult,
+    ArmLoad, ArmResult, Book, Capacity, Contrast, CostMeasure, CostShares, Finding, Measure, Number, Place,
+    ProxyUse, Severity, Slices, StudyResult,
 };
-use hoptax_stats::{Sitting, random_effects};
 
-use super::{Part, borrowed as borrowing, bounds, error_over_rounds, record};
+use super::stated::{Stated, combined};
+use super::{Part, borrowed as borrowing, bounds, freedoms, record};
 
 /// One number of a study: its arm, true for a difference, its load, its measure, and its place among the numbers that
 /// share these.
@@ -18,16 +17,15 @@ type Key = (String, bool, Option<String>, Measure, usize);
 /// A number in one sitting.
 #[derive(Clone, Copy, Debug)]
 enum Found {
-    /// An interval, with its standard error over rounds; none without degrees of freedom.
-    Interval(Interval, Option<f64>),
+    Interval(Stated),
     Share(f64),
 }
 
 /// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval are means. A
 /// number that a sitting withholds is combined from the others; one that all withhold, or that a single one states while another bounds it,
-/// has a bound if all bound it ([`bounds::combine`]). Findings come from the sittings and name their numbers: warnings, failures, and the
-/// reasons for numbers that no sitting has. The combined numbers are not judged yet, and the verdict is that of the first sitting. `parts`
-/// are in chronological order, and the result describes the arms of the first.
+/// has a bound ([`bounds::combine`]). Each number has the degrees of freedom of the sittings that state it. Findings come from the sittings
+/// and name their numbers: warnings, failures, and the reasons for numbers that no sitting has. The combined numbers are not judged yet,
+/// and the verdict is that of the first sitting. `parts` are in chronological order, and the result describes the arms of the first.
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
@@ -46,10 +44,13 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     let mut key_of = Keys::default();
     one.for_each_number(&mut |place, number| {
         let key = key_of.next(place);
-        let stated: Vec<Found> = found.iter().filter_map(|numbers| numbers.get(&key).copied()).collect();
+        let found = found.iter().filter_map(|numbers| numbers.get(&key).copied());
         match number {
-            Number::Interval(interval) | Number::CostShare(interval) => *interval = combined(&stated),
-            Number::Share(share) => *share = mean(stated.iter().filter_map(|one| one.share())),
+            Number::Interval(interval) | Number::CostShare(interval) => {
+                let stated: Vec<Stated> = found.filter_map(Found::interval).collect();
+                *interval = combined(&stated).map(|combined| combined.interval);
+            }
+            Number::Share(share) => *share = mean(found.filter_map(Found::share)),
         }
     });
     if parts.len() > 1 {
@@ -81,17 +82,14 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     }
     one.host.waited_s = results.iter().map(|result| result.host.waited_s).sum();
     one.host.steal_share = mean(results.iter().map(|result| result.host.steal_share)).unwrap_or_default();
+    freedoms::record(&mut one, parts);
     crate::summary::signs::judge(&mut one);
     Some(one)
 }
 
 impl Found {
-    fn interval(self) -> Option<(Interval, Option<f64>)> {
-        if let Self::Interval(interval, standard_error) = self {
-            Some((interval, standard_error))
-        } else {
-            None
-        }
+    fn interval(self) -> Option<Stated> {
+        if let Self::Interval(stated) = self { Some(stated) } else { None }
     }
 
     fn share(self) -> Option<f64> {
@@ -126,9 +124,9 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
         let key = key_of.next(place);
         let one = match number {
             Number::Interval(interval) | Number::CostShare(interval) => interval.map(|interval| {
-                let own = f64::from(rounds_of(evidence, place)) - 1.0;
-                let freedom = borrowed(evidence, place, &interval).unwrap_or(own);
-                Found::Interval(interval, error_over_rounds(&interval, freedom, confidence))
+                let own = || f64::from(rounds_of(evidence, place)) - 1.0;
+                let freedom = freedoms::of_interval(evidence, place, &interval).unwrap_or_else(own);
+                Found::Interval(Stated::new(interval, freedom, confidence))
             }),
             Number::Share(share) => share.map(Found::Share),
         };
@@ -137,22 +135,8 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
     found
 }
 
-/// Degrees of freedom of an interval with a moderated variance. Several intervals may share a place, so the interval is found by its value.
-fn borrowed(evidence: &StudyResult, place: &Place<'_>, interval: &Interval) -> Option<f64> {
-    let arm = evidence.arms.iter().find(|arm| arm.id == place.arm && place.compared_with.is_some())?;
-    let of_cost = |cost: &Cost| {
-        let borrows = cost.borrowed.iter().find(|one| one.measure.interval(cost).as_ref() == Some(interval));
-        let of_share = || {
-            let mut shares = CostShares::measures().filter_map(|measure| cost.shares.get(measure));
-            shares.find(|one| one.share == *interval)?.degrees_of_freedom
-        };
-        borrows.map(|one| one.degrees_of_freedom).or_else(of_share)
-    };
-    arm.loads.iter().map(|load| &load.cost).chain([&arm.cost]).find_map(of_cost)
-}
-
-/// Number of rounds behind the interval of a number. All rounds count for measures without costs, and if the slices of the arm do not show
-/// how many count.
+/// Number of rounds behind the interval of a number, or of sittings if the sitting is itself combined from several. All rounds count for
+/// measures without costs, and if the slices of the arm do not show how many count.
 fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
     let completed = evidence.plan.rounds_completed;
     let measure = match place.measure {
@@ -171,22 +155,9 @@ fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
         | Measure::Timeline => return completed,
     };
     let contrast = Contrast { arm: place.arm, other: place.compared_with };
-    let usable = evidence.usable_rounds(contrast, measure, place.load);
+    let usable = evidence.replicates(contrast, measure, place.load);
     // An interval needs at least two rounds.
     if usable < 2 { completed } else { usable }
-}
-
-/// The combined number: that of the only sitting that states it, or by [`random_effects`] of all whose standard errors are known.
-fn combined(stated: &[Found]) -> Option<Interval> {
-    let intervals: Vec<(Interval, Option<f64>)> = stated.iter().filter_map(|one| one.interval()).collect();
-    if let [(only, _)] = intervals.as_slice() {
-        return Some(*only);
-    }
-    let known = intervals.iter().filter_map(|(interval, standard_error)| {
-        Some(Sitting { estimate: interval.estimate, standard_error: (*standard_error)? })
-    });
-    let known: Vec<Sitting> = known.collect();
-    random_effects(&known, CONFIDENCE).map(|found| found.cost)
 }
 
 /// The numbers that the combined result lacks.
@@ -349,8 +320,9 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{CostShare, sample};
-    use hoptax_stats::standard_error;
+    use hoptax_plan::plan::CONFIDENCE;
+    use hoptax_result::{CostShare, Interval, sample};
+    use hoptax_stats::{Sitting, random_effects, standard_error};
 
     use super::*;
     use crate::fixture;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Borrowed, Bound, Bounds, Cost, CostMeasure, CostShare, CostShares,
+    ArmLoad, ArmResult, Book, Borrowed, Bound, Bounds, Cost, CostMeasure, CostShare, CostShares, Freedoms,
     GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices,
     StudyPlan, StudyResult,
 };
@@ -246,6 +246,7 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         },
         cost: other.map(|other| cost(study, arm, other, load, [&times, &quiet_costs])).unwrap_or_default(),
         bounds: Bounds::default(),
+        freedoms: Freedoms::default(),
         statuses: statuses::statuses(rounds, id, name),
         admitted_ratio: level(&measures::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),

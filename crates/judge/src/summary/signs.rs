@@ -110,7 +110,9 @@ fn is_uncertain(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ArmKind, Cost, Interval, LoadSpec, Loop, RoundMeasure, sample};
+    use hoptax_result::{
+        ArmKind, Cost, Freedom, FreedomOf, Freedoms, Interval, LoadSpec, Loop, RoundMeasure, sample,
+    };
 
     use super::*;
 
@@ -187,6 +189,20 @@ mod tests {
         let groups = family(&result, CostMeasure::CpuUs, None);
         assert_eq!(groups.iter().map(|group| group.copies.len()).collect::<Vec<_>>(), [2, 2]);
         assert_eq!(family(&result, CostMeasure::OfRounds(RoundMeasure::MEMORY), None), []);
+    }
+
+    #[test]
+    fn a_cost_of_one_of_three_sittings_is_judged_by_the_rounds_of_that_sitting() {
+        // Dunnett for 9 costs: 7.71 with two degrees of freedom, 3.24 with 10, 2.69 with infinitely many.
+        let costs = [vec![Interval::around(3.3, 2.23)], vec![Interval::around(50.0, 2.23); 8]].concat();
+        let is_uncertain = |recorded: Option<f64>| {
+            let mut result = study(&costs);
+            result.sittings = vec![sample::sitting(11); 3];
+            let freedom = |degrees| Freedom::new(FreedomOf::Cost, CostMeasure::CpuUs, degrees);
+            result.arms[1].freedoms = Freedoms(recorded.map(freedom).into_iter().collect());
+            uncertain(result)[0]
+        };
+        assert_eq!([None, Some(10.0), Some(f64::INFINITY)].map(is_uncertain), [true, false, false]);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, BoundOf, Bounds, Cost, CostMeasure, GeneratorUse, PlannedNetwork, PlannedSubject, ResponseCost,
+    Answer, BoundOf, Bounds, Cost, CostMeasure, Freedoms, GeneratorUse, PlannedNetwork, PlannedSubject,
+    ResponseCost,
 };
 use crate::{Book, Capacity, Disturbance, Interval, Parts, Reasons, RoundNumbers};
 
@@ -56,6 +57,11 @@ pub struct ArmResult {
     /// `response_us`, or a cost. A number that is stated has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
+    /// Of several sittings as one result: degrees of freedom of levels above and of costs that are not one less than there are sittings,
+    /// because fewer of them state the number, or because they differ by less than their own errors explain. Costs that borrow have theirs
+    /// in `cost`. Empty for other results, and in those of earlier versions.
+    #[serde(default, skip_serializing_if = "Freedoms::is_empty")]
+    pub freedoms: Freedoms,
     /// Requests answered under the first open loop, which the quantiles of response time are based on.
     pub responses: u64,
     /// Its cost, if known in advance.
@@ -123,6 +129,11 @@ impl ArmResult {
         load.map_or(Some(&self.bounds), |load| Some(&self.under(load)?.bounds))
     }
 
+    /// Its degrees of freedom under a load, or without one those of the arm itself.
+    pub fn freedoms_under(&self, load: Option<&str>) -> Option<&Freedoms> {
+        load.map_or(Some(&self.freedoms), |load| Some(&self.under(load)?.freedoms))
+    }
+
     /// Its level in the unit of a measure, from which a cost is the difference. Measures of rounds, such as memory, add up over several
     /// proxies, which may depend on each other in any way, unless they are measures of the first proxy. None if it is withheld or
     /// not measured, without a proxy, and if that of one of the proxies is not known.
@@ -166,8 +177,12 @@ impl ArmResult {
         }
     }
 
-    /// Removes that number, so that a bound can take its place. No bound is about a level in a measure of rounds, so such a level stays.
+    /// Removes that number, so that a bound can take its place, and its parts. No bound is about a level in a measure of rounds, so such a
+    /// level stays.
     pub fn withdraw(&mut self, of: BoundOf, load: Option<&str>, measure: CostMeasure) {
+        if matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare) {
+            self.withdraw_parts_of_cpu(of, load);
+        }
         let (cost, cpu, responses, rate) = match load {
             None => (&mut self.cost, &mut self.cpu_us_per_request, &mut self.response_us, &mut self.max_rate),
             Some(load) => {
@@ -188,6 +203,22 @@ impl ArmResult {
             (BoundOf::Level, CostMeasure::MaxRate) => *rate = None,
             (BoundOf::Level, CostMeasure::OfRounds(_)) => {}
         }
+    }
+
+    /// Removes the parts of a level or a cost in CPU time: the levels of the proxies, and the breakdown under a load.
+    fn withdraw_parts_of_cpu(&mut self, of: BoundOf, load: Option<&str>) {
+        let Some(load) = load else {
+            if of == BoundOf::Level {
+                self.hops.iter_mut().for_each(|hop| hop.cpu_us_per_request = None);
+            }
+            return;
+        };
+        let Some(under) = self.loads.iter_mut().find(|one| one.load == load) else { return };
+        let parts = match of {
+            BoundOf::Level => &mut under.parts,
+            BoundOf::Cost => &mut under.added_parts,
+        };
+        parts.iter_mut().flat_map(Parts::all_mut).for_each(|part| *part = None);
     }
 
     /// True for an arm that checks the method by a known answer; its function is of no use in production.
@@ -326,6 +357,9 @@ pub struct ArmLoad {
     /// has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
+    /// Of several sittings as one result: degrees of freedom of numbers of this load, as those of the arm itself.
+    #[serde(default, skip_serializing_if = "Freedoms::is_empty")]
+    pub freedoms: Freedoms,
     /// Responses by status, if the load expects several.
     #[serde(default)]
     pub statuses: Vec<StatusResult>,

@@ -27,7 +27,7 @@ pub struct Cost {
     #[serde(default, skip_serializing_if = "CostShares::is_empty")]
     pub shares: CostShares,
     /// The intervals whose variances borrow from the other costs against the same arm, since there are few rounds. All
-    /// others have those of their own rounds: one less than their number.
+    /// others have those of their own rounds: one less than their number. Of several sittings as one result, see `freedoms` of the arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub borrowed: Vec<Borrowed>,
     /// The costs whose sign is not supported: their intervals contain zero once they are as wide as they must be so that those of

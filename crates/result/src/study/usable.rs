@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ArmResult, CostMeasure, StudyResult};
+use super::{ArmResult, CostMeasure, FreedomOf, StudyResult};
 use crate::StudyRound;
 
 /// The arm that a number is of, and the arm that it is a difference from.
@@ -26,7 +26,7 @@ type Column = (&'static str, bool);
 
 impl StudyResult {
     /// Number of independent observations behind the interval of a measure of an arm, or of its difference from another: its usable
-    /// rounds, or the sittings if the result combines several, however many rounds they have.
+    /// rounds, or the sittings if the result combines several that all state the number, however many rounds they have.
     pub fn replicates(&self, contrast: Contrast<'_>, measure: CostMeasure, load: Option<&str>) -> u32 {
         if self.sittings.len() > 1 {
             return self.sittings.len() as u32;
@@ -35,18 +35,38 @@ impl StudyResult {
     }
 
     /// Degrees of freedom of the interval of a measure of an arm, or of its difference from another, by which its half-width is more
-    /// than a standard error: one less than its [`StudyResult::replicates`], or more if its variance borrows from other costs.
+    /// than a standard error: one less than its [`StudyResult::replicates`], or more if its variance borrows from other costs. Of several
+    /// sittings, those that the result records ([`ArmResult::freedoms`]): infinite for the normal distribution, those of its rounds for a
+    /// number that one sitting alone states. Results of earlier versions record none.
     pub fn degrees_of_freedom(
         &self,
         contrast: Contrast<'_>,
         measure: CostMeasure,
         load: Option<&str>,
     ) -> f64 {
+        let of = if contrast.other.is_some() { FreedomOf::Cost } else { FreedomOf::Level };
         let borrowed = || {
-            let arm = self.arm(contrast.arm).filter(|_| contrast.other.is_some())?;
+            let arm = self.arm(contrast.arm).filter(|_| of == FreedomOf::Cost)?;
             Some(arm.cost_under(load)?.borrowed.iter().find(|one| one.measure == measure)?.degrees_of_freedom)
         };
-        borrowed().unwrap_or_else(|| f64::from(self.replicates(contrast, measure, load)) - 1.0)
+        let recorded = self.recorded_freedom(contrast.arm, of, measure, load);
+        recorded.or_else(borrowed).unwrap_or_else(|| self.own_freedom(contrast, measure, load))
+    }
+
+    /// The degrees of freedom of a number that several sittings record.
+    fn recorded_freedom(
+        &self,
+        arm: &str,
+        of: FreedomOf,
+        measure: CostMeasure,
+        load: Option<&str>,
+    ) -> Option<f64> {
+        self.arm(arm)?.freedoms_under(load)?.get(of, measure)
+    }
+
+    /// One less than its replicates.
+    fn own_freedom(&self, contrast: Contrast<'_>, measure: CostMeasure, load: Option<&str>) -> f64 {
+        f64::from(self.replicates(contrast, measure, load)) - 1.0
     }
 
     /// Degrees of freedom of the interval of a cost as a share of the level of the other arm ([`crate::StudyBody::share_of_reference`]), as
@@ -62,10 +82,10 @@ impl StudyResult {
         }
         let cost = self.arm(contrast.arm).and_then(|arm| arm.cost_under(load));
         match cost.and_then(|cost| cost.shares.get(measure)) {
-            Some(share) => {
-                let own = || f64::from(self.replicates(contrast, measure, load)) - 1.0;
-                share.degrees_of_freedom.unwrap_or_else(own)
-            }
+            Some(share) => self
+                .recorded_freedom(contrast.arm, FreedomOf::CostShare, measure, load)
+                .or(share.degrees_of_freedom)
+                .unwrap_or_else(|| self.own_freedom(contrast, measure, load)),
             // Computed from the interval of the cost.
             None => self.degrees_of_freedom(contrast, measure, load),
         }

@@ -13,6 +13,7 @@ mod calibrated;
 mod digits;
 mod find;
 mod finding;
+mod freedoms;
 mod interval;
 mod known;
 mod limits;
