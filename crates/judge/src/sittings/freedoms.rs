@@ -57,9 +57,8 @@ pub(super) fn of_interval(result: &StudyResult, place: &Place<'_>, interval: &In
     let is_level = place.compared_with.is_none();
     let numbers = FreedomOf::numbers()
         .filter(|(of, measure)| (*of == FreedomOf::Level) == is_level && measures(*measure));
-    let mut slots = numbers.flat_map(|(of, measure)| {
-        [None, place.load].map(|load| Slot { arm: place.arm, load, of, measure })
-    });
+    let mut slots = numbers
+        .flat_map(|(of, measure)| [None, place.load].map(|load| Slot { arm: place.arm, load, of, measure }));
     let slot = slots.find(|slot| slot.interval(result).as_ref() == Some(interval))?;
     Some(slot.freedom(result)).filter(|freedom| *freedom > 0.0)
 }

@@ -58,7 +58,7 @@ pub fn convert(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option
     let anchors = anchors(&from, to.plain_us, &measured);
     let factor = factor(&anchors)?;
     let lacking = lacking(&anchors);
-    let error = known_errors(known);
+    let error = known_errors(known, from.halts != to.halts);
     // Their own findings name arms, and both studies have arms of the same names.
     let sources = [list.as_source("the price list"), here.as_source("the measurement on this machine")];
     let mut result = PricesResult { environment: here.environment.clone(), ..listed(list) }
@@ -84,7 +84,7 @@ pub fn convert(list: &StudyResult, here: &StudyResult, known: &[List]) -> Option
         error,
     });
     if result.halts_differently() {
-        // No errors are known for this case.
+        // Their errors are far larger, which the intervals cover.
         result.verdict = result.verdict.max(Verdict::Caution);
         let message = "processors were kept from halting on one of the two machines only".to_owned();
         let advice =

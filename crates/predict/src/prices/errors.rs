@@ -2,6 +2,8 @@
 //!
 //! For each known machine, costs are converted to it from each of the other machines, with the anchors measured on it. The converted prices
 //! are then compared with its measured costs of the other functions, which were not used. Other lists of the same machine are left out.
+//! Prices that are converted to a machine whose processors halt, from one whose processors were kept from that, have far larger errors, so
+//! errors are those of machines that differ likewise.
 //!
 //! **Intervals.** Given `n` observed errors, the next error is below the `k`-th smallest with probability `k / (n + 1)`, for any
 //! distribution (split conformal prediction; V. Vovk, A. Gammerman and G. Shafer, *Algorithmic Learning in a Random World*, 2005). A
@@ -27,19 +29,25 @@ struct Trial {
     log_error: f64,
 }
 
-/// The errors of prices converted to the machine of each of these lists from each of the other machines. None without such prices.
-pub fn known_errors(lists: &[List]) -> Option<ConversionError> {
-    let to = |truth| others(lists, truth).into_iter().flat_map(move |list| of_pair(list, truth));
-    let trials: Vec<Trial> = lists.iter().flat_map(to).collect();
+/// The errors of prices converted to the machine of each of these lists from each of the other machines, where processors halt
+/// `differently`, or alike. None without such prices.
+pub fn known_errors(lists: &[List], differently: bool) -> Option<ConversionError> {
+    let of = |truth| {
+        let others = others(lists, truth).into_iter();
+        let alike = others.filter(move |list| (list.halts != truth.halts) == differently);
+        alike.map(move |list| (list.machine.as_str(), of_pair(list, truth)))
+    };
+    let of_machines: Vec<(&str, Vec<Trial>)> = lists.iter().flat_map(of).collect();
+    let machines: BTreeSet<&str> = of_machines.iter().map(|(machine, _)| *machine).collect();
+    let trials = of_machines.iter().flat_map(|(_, trials)| trials);
     // Converting in the opposite direction between two machines has the same error, and a function has large errors on all machines or on
     // none.
     let mut sizes: BTreeMap<&str, f64> = BTreeMap::new();
-    for trial in &trials {
+    for trial in trials {
         let size = sizes.entry(&trial.id).or_default();
         *size = size.max(trial.log_error.abs());
     }
     let sizes: Vec<f64> = sizes.into_values().collect();
-    let machines: BTreeSet<&str> = lists.iter().map(|list| list.machine.as_str()).collect();
     let median = quantile(&sizes, 0.5)?;
     let functions = sizes.len() as u32;
     let (log_error, confidence) = bound(sizes)?;
@@ -139,21 +147,32 @@ mod tests {
         let anchors = ANCHORS.map(|id| (id, 10.0));
         let with = |functions: &[(&'static str, f64)]| [&anchors[..], functions].concat();
         let (one, other) = (with(&[("lua", 4.0), ("cors", 4.0)]), with(&[("lua", 5.0), ("cors", 4.0)]));
-        let error = known_errors(&[list("one", &one), list("other", &other)]).unwrap();
+        let error = known_errors(&[list("one", &one), list("other", &other)], false).unwrap();
         assert_eq!((error.functions, error.machines), (2, 2));
         assert!(
             (error.factor - 1.25).abs() < 1e-9 && (error.confidence - 2.0 / 3.0).abs() < 1e-9,
             "{error:?}"
         );
-        assert_eq!(known_errors(&[list("one", &one), list("one", &other)]), None, "one machine");
+        assert_eq!(known_errors(&[list("one", &one), list("one", &other)], false), None, "one machine");
+        let halting = List { halts: true, ..list("other", &other) };
+        assert_eq!(known_errors(&[list("one", &one), halting.clone()], false), None, "they differ");
+        assert_eq!(known_errors(&[list("one", &one), halting], true), Some(error));
     }
 
     #[test]
     fn the_errors_between_the_known_machines_are_those_of_the_documentation() {
-        let error = known_errors(&known::machines()).unwrap();
         let page = include_str!("../../../../docs/design/prices.md");
-        assert!(page.contains(&format!("The factor of the interval, {:.2},", error.factor)), "{error:?}");
-        assert!(page.contains("These are five functions and one pair of machines"));
-        assert_eq!((error.functions, error.machines), (5, 2));
+        for (differently, halting) in [(false, "alike"), (true, "differently")] {
+            let error = known_errors(&known::machines(), differently).unwrap();
+            let row = format!(
+                "| {halting} | {} | {} | {:.0} % | {:.2} | {:.0} % |",
+                error.machines,
+                error.functions,
+                100.0 * error.median_share,
+                error.factor,
+                100.0 * error.confidence
+            );
+            assert!(page.contains(&row), "{row}");
+        }
     }
 }

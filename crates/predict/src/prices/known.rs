@@ -5,7 +5,11 @@
 
 use crate::prices::list::List;
 
-const FILES: [&str; 2] = [include_str!("../../known/epyc.tsv"), include_str!("../../known/xeon.tsv")];
+const FILES: [&str; 3] = [
+    include_str!("../../known/epyc.tsv"),
+    include_str!("../../known/epyc-halting.tsv"),
+    include_str!("../../known/xeon.tsv"),
+];
 
 /// The lists of the known machines. A machine may have several.
 pub fn machines() -> Vec<List> {

@@ -35,6 +35,8 @@ impl Cost {
 pub struct List {
     /// The name of a known machine; empty for a study. Lists of the same machine show nothing about converting to another machine.
     pub machine: String,
+    /// True if its processors halted when idle, false if they were kept from that.
+    pub halts: bool,
     /// CPU time of plain proxying per request, microseconds.
     pub plain_us: Option<f64>,
     /// CPU time of plain proxying under the load of an arm, by the id of the arm, if that load differs.
@@ -58,6 +60,7 @@ impl List {
         };
         Self {
             machine: String::new(),
+            halts: !result.plan.never_halted,
             plain_us,
             plain_beside_us: functions.clone().filter_map(beside).collect(),
             costs: functions.filter_map(cost).collect(),
@@ -72,11 +75,12 @@ impl List {
     }
 
     /// Parses tab-separated lines of an id, a cost and half the width of its interval, both in microseconds. The line `plain` has
-    /// the CPU time of plain proxying. The line `# machine: NAME` names the machine; other lines that begin with `#` are comments.
-    /// Invalid lines are skipped.
+    /// the CPU time of plain proxying. The line `# machine: NAME` names the machine, and `# processors: halt` says that they halted when
+    /// idle; other lines that begin with `#` are comments. Invalid lines are skipped.
     pub(crate) fn parse(text: &str) -> Self {
         let machine = text.lines().find_map(|line| line.strip_prefix("# machine: ")).unwrap_or_default();
-        let mut list = Self { machine: machine.to_owned(), ..Self::default() };
+        let halts = text.lines().any(|line| line == "# processors: halt");
+        let mut list = Self { machine: machine.to_owned(), halts, ..Self::default() };
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let mut fields = line.split('\t');
             let (Some(id), Some(Ok(us))) = (fields.next(), fields.next().map(str::parse::<f64>)) else {
@@ -104,7 +108,8 @@ mod tests {
         let list = List::parse(
             "# machine: one\n# of a machine\nplain\t22.5\t0.6\njwt\t19.8\t0.2\nf{a=1,b=2}\t15.8\t0.15\n\nx\ty\t1\nz\t1\n",
         );
-        assert_eq!((list.machine.as_str(), list.plain_us), ("one", Some(22.5)));
+        assert_eq!((list.machine.as_str(), list.plain_us, list.halts), ("one", Some(22.5), false));
+        assert!(List::parse("# machine: two\n# processors: halt\nplain\t22.5\t0.6\n").halts);
         assert_eq!(list.costs.keys().collect::<Vec<_>>(), ["f{a=1,b=2}", "jwt"]);
         assert_eq!(list.costs["jwt"], Cost { us: 19.8, half_width_us: 0.2 });
     }

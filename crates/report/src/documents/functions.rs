@@ -92,9 +92,8 @@ pub fn functions(result: &FunctionsResult) -> Document {
 }
 
 fn by_family(functions: &[ListedFunction]) -> Table {
-    let row = |family: &[ListedFunction]| {
-        Some(Row::new(&family.first()?.family, vec![Cell::words(ids(family))]))
-    };
+    let row =
+        |family: &[ListedFunction]| Some(Row::new(&family.first()?.family, vec![Cell::words(ids(family))]));
     let rows = functions.chunk_by(|a, b| a.family == b.family).filter_map(row);
     let title = "functions by family; `a/{b, c}` is short for `a/b` and `a/c`";
     Table::new(title, "family", [Column::text("functions", 0)], rows)

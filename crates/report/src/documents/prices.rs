@@ -30,7 +30,7 @@ pub fn prices(result: &PricesResult) -> Document {
     let usable = match result.verdict {
         Verdict::Sound => "no check of the studies behind the prices warned or failed",
         Verdict::Caution if result.halts_differently() => {
-            "processors were kept from halting on one of the two machines only, so converted prices may be off by more"
+            "processors were kept from halting on one of the two machines only, so converted prices have wide intervals"
         }
         Verdict::Caution => {
             "a check of the studies behind the prices warned or failed; prices without support are left out"
