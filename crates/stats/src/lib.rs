@@ -15,7 +15,7 @@
 //! |---|---|---|
 //! | cost: CPU time, quantile of response time, or rate against the baseline | [`hodges_lehmann()`] of the differences, paired by block and by process; where the baseline has copies, the mean over them | [`paired_cost`], [`paired_cost_of_copies`] |
 //! | the same over two to four rounds, with six costs against one arm | the same | Student's with a moderated variance: [`moderated()`] |
-//! | cost in response time, rate or memory as a share of the level of the arm compared with | that of the cost, divided by the level in the round | [`share_of_level`], or with a moderated variance of [`shares_of_level`] |
+//! | cost in response time, rate or memory as a share of the level of the arm compared with | that of the cost, divided by the level in the round | [`share_of_level()`], or with a moderated variance of [`shares_of_level`] |
 //! | cost per unit of a quantity that differs between arms, and its bend | slope and sag over the costs of the round | [`line()`] |
 //! | time that several proxies add, and its tail | none: it is computed from the times of all rounds, with each left out | [`jackknife()`] |
 //! | rate over a size that differs between arms or loads | the rate at each size | jackknife over rounds, [`scalability()`] |
@@ -27,7 +27,7 @@
 //! | sum of numbers of several studies | none: the studies share no rounds | [`sum_of_independent`] of the intervals |
 //! | difference of a number of two runs | none: the runs share no rounds | the same, decided by [`decide_by_interval`] |
 //! | an arm's own CPU time, quantile or rate | [`median()`] of its slices | [`mean_over_rounds`] |
-//! | quantile of response time that a slice has too few requests for, its difference from the baseline's, and that as a share | none: each is computed from the times of all rounds, with each left out | [`quantile_level`], [`quantile_cost`], [`quantile_share`] |
+//! | quantile of response time that a slice has too few requests for, its difference from the baseline's, and that as a share | none: each is computed from the times of all rounds, with each left out | [`quantile_level`], [`quantile_cost()`], [`quantile_share`] |
 //! | share of requests that fail or are late in a timeline | their number and that of all requests | [`event_share()`] |
 //! | difference of the shares of slices that a rule chose, of two arms | their numbers, and those of all slices | [`share_difference`], with the [`slice_dispersion`] over rounds |
 //! | share of requests that go one of two ways, each by its own chance | none: the requests are independent | [`exact_share()`] |

@@ -40,10 +40,11 @@ pub fn write(study: &StudyFile) -> Result<(String, Positions), Problems> {
     write_known_as(study, &BTreeMap::new())
 }
 
-/// As [`write`], for a user who knows arms by other names. `known_as` has these by arm, such as "subject `envoy.yaml`"; problems name them.
+/// As [`write()`], for a user who knows arms by other names. `known_as` has these by arm, such as "subject `envoy.yaml`"; problems name
+/// them.
 ///
 /// # Errors
-/// As of [`write`].
+/// As of [`write()`].
 pub fn write_known_as(
     study: &StudyFile,
     known_as: &BTreeMap<String, String>,
