@@ -137,7 +137,10 @@ fn envoys_stand_side_by_side_and_a_study_resumes_with_the_same_ones_only() {
         assert_eq!(warned.iter().any(|finding| finding["arm"] == id), is_named, "{warned:#?}");
     }
     for finding in warned {
-        assert!(finding["message"].as_str().unwrap().ends_with(" says `Modified/RELEASE`"), "{finding:#}");
+        assert!(
+            finding["message"].as_str().unwrap().ends_with(" says `Modified/RELEASE`, not `Clean/RELEASE`"),
+            "{finding:#}"
+        );
     }
 
     install_envoy(&another, "second");
