@@ -2,7 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { defineConfig, type Plugin } from "vite";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
 
 /** Puts script and style into report.html, which the report crate embeds. */
 function page(): Plugin {
@@ -43,4 +44,6 @@ export default defineConfig({
     reportCompressedSize: false,
     copyPublicDir: false,
   },
+  // A busy machine is slow, which is no fault of the page: tests have no time limit.
+  test: { testTimeout: 0, hookTimeout: 0 },
 });

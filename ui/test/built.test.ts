@@ -13,7 +13,7 @@ test("the page weighs little before its data", () => {
   expect(statSync(join(root, "dist/report.html")).size).toBeLessThan(MOST_BYTES);
 });
 
-test("the page that is checked in is what the source builds", { timeout: 60_000 }, () => {
+test("the page that is checked in is what the source builds", () => {
   const folder = mkdtempSync(join(tmpdir(), "hoptax-ui-"));
   try {
     // In a process of its own: a build within a test is one for tests.
