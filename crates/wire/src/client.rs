@@ -50,7 +50,10 @@ impl ClientProtocol {
 
     /// True if it exchanges datagrams instead of bytes, and has timers.
     pub fn has_datagrams(&self) -> bool {
-        matches!(self, Self::Http3(_))
+        match self {
+            Self::Http3(_) => true,
+            Self::Http1 | Self::Http2(_) | Self::Tcp { .. } | Self::WebSocket { .. } => false,
+        }
     }
 
     /// True if it can cancel a request without closing its connection.
