@@ -88,7 +88,7 @@ pub use negotiate::negotiate;
 pub use pace::{MAX_RATE, Pace, StagePlan};
 pub use peer::Peer;
 pub use pool::{MAX_QUEUE, PoolOrder, Pooling, WhenBusy, WhenLate};
-pub use protocol::Protocol;
+pub use protocol::{Content, EncodeError, Protocol};
 pub use recording::Recording;
 pub use resolve::{Family, Lookup, ResolveError, Resolver, StaticAddress};
 pub use run::{LiveSample, Release, Run};

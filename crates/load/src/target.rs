@@ -4,9 +4,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hoptax_wire::http1::{Request, RequestError, expects_body};
+use hoptax_wire::http1::{Request, RequestError};
 use hoptax_wire::tls::ServerName;
-use hoptax_wire::websocket::upgrade_request;
 use hoptax_wire::{Encoded, Hidden};
 use thiserror::Error;
 
@@ -15,7 +14,7 @@ use crate::lookups::HostPort;
 use crate::placeholders::{
     self, Placeholder, find_placeholders, has_placeholders, with_stand_ins, without_stand_ins,
 };
-use crate::protocol::Protocol;
+use crate::protocol::{Content, EncodeError, Protocol, Unencoded};
 use crate::resolve::{ResolveError, Resolver};
 use crate::url::{Url, without_user};
 
@@ -108,9 +107,7 @@ pub enum TargetError {
         reason: String,
     },
     /// The scheme is not supported.
-    #[error(
-        "`{url}`: unsupported scheme `{scheme}`; use `http`, `https`, `grpc`, `grpcs`, `tcp`, `tls`, `ws` or `wss`"
-    )]
+    #[error("`{url}`: unsupported scheme `{scheme}`; use {}", one_of(&Protocol::schemes()))]
     Scheme {
         /// The URL.
         url: String,
@@ -125,21 +122,12 @@ pub enum TargetError {
         /// The requested protocol.
         protocol: Protocol,
         /// The protocols that the scheme allows.
-        allowed: &'static [Protocol],
+        allowed: Vec<Protocol>,
     },
     /// The server name is not a valid name in a certificate.
     #[error("`{name}` is not a valid server name; set one with --server-name")]
     ServerName {
         /// The server name.
-        name: String,
-    },
-    /// A connection-specific header, which HTTP/2 does not allow.
-    #[error(
-        "the header `{name}` cannot be sent with HTTP/2: it is specific to a connection of HTTP/1.1; remove it, or use \
-         --protocol http1"
-    )]
-    Header {
-        /// Its name.
         name: String,
     },
     /// User information with a protocol that has no authentication.
@@ -155,7 +143,7 @@ pub enum TargetError {
     Resolve(#[from] ResolveError),
     /// The request cannot be encoded.
     #[error(transparent)]
-    Request(#[from] RequestError),
+    Encode(#[from] EncodeError),
 }
 
 impl Target {
@@ -189,11 +177,11 @@ impl Target {
         let shown = without_user(spec.url);
         let (url, (allowed, is_secure)) = parsed(spec.url)?;
         let requested = spec.protocol.or(allowed.first().copied()).unwrap_or_default();
-        let protocol = requested.for_scheme(&url.scheme);
-        if !allowed.contains(&protocol) {
+        let Some(protocol) = requested.among(&allowed) else {
             return Err(TargetError::Protocol { url: shown, protocol: requested, allowed });
-        }
-        if protocol == Protocol::Tcp && url.credentials.is_some() {
+        };
+        let content = protocol.content();
+        if content == Content::Bytes && url.credentials.is_some() {
             return Err(TargetError::Credentials { url: shown, protocol });
         }
         let port = port(&url, is_secure);
@@ -209,14 +197,24 @@ impl Target {
         };
         let body = body(spec);
         let body_bytes = body.len() as u64;
-        let (request, upgrade) = encode(spec, protocol, is_secure, &url, body)?;
+        let unencoded = Unencoded {
+            request: Request {
+                method: if content == Content::Calls { "POST" } else { spec.method }.to_owned(),
+                target: url.target.clone(),
+                host: url.authority.clone(),
+                headers: headers(spec, &url),
+                body,
+            },
+            is_secure,
+            deadline: spec.deadline,
+        };
+        let (request, upgrade) = protocol.encode(&unencoded).map_err(as_written)?;
         Ok(Self {
             url: shown,
             path: without_stand_ins(&url.target),
-            method: match protocol {
-                Protocol::Grpc | Protocol::GrpcHttp3 => "POST".to_owned(),
-                Protocol::Tcp | Protocol::WebSocket => String::new(),
-                _ => spec.method.to_owned(),
+            method: match content {
+                Content::Requests | Content::Calls => unencoded.request.method,
+                Content::Messages | Content::Bytes => String::new(),
             },
             address: addresses.select(0).0,
             addresses,
@@ -259,7 +257,7 @@ impl Target {
 }
 
 /// Returns a URL with the protocols that its scheme allows, and true if these use TLS.
-fn parsed(text: &str) -> Result<(Url, (&'static [Protocol], bool)), TargetError> {
+fn parsed(text: &str) -> Result<(Url, (Vec<Protocol>, bool)), TargetError> {
     let shown = without_user(text);
     let bad_url = |reason: String| TargetError::Url { url: shown.clone(), reason };
     let url = Url::parse(&with_stand_ins(text)).map_err(|reason| bad_url(without_stand_ins(&reason)))?;
@@ -281,10 +279,21 @@ fn listed(protocols: &[Protocol]) -> String {
     words.join(", ")
 }
 
+/// Words as alternatives.
+fn one_of(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 /// Restores the placeholders in an error message.
-fn shown(error: RequestError) -> RequestError {
+fn as_written(error: EncodeError) -> EncodeError {
     match error {
-        RequestError::Target(target) => RequestError::Target(without_stand_ins(&target)),
+        EncodeError::Request(RequestError::Target(target)) => {
+            EncodeError::Request(RequestError::Target(without_stand_ins(&target)))
+        }
         other => other,
     }
 }
@@ -297,43 +306,6 @@ fn body(spec: &RequestSpec<'_>) -> Vec<u8> {
     }
 }
 
-/// Encodes a request with this body for its protocol, and the upgrade request if the protocol has one.
-fn encode(
-    spec: &RequestSpec<'_>,
-    protocol: Protocol,
-    is_secure: bool,
-    url: &Url,
-    body: Vec<u8>,
-) -> Result<(Encoded, Hidden), TargetError> {
-    let mut request = Request {
-        method: if protocol.is_grpc() { "POST" } else { spec.method }.to_owned(),
-        target: url.target.clone(),
-        host: url.authority.clone(),
-        headers: headers(spec, url),
-        body,
-    };
-    let none = Hidden::default();
-    Ok(match protocol {
-        Protocol::Http1 => (Encoded::http1(&request).map_err(shown)?, none),
-        Protocol::Http2 | Protocol::Grpc => {
-            // The restrictions of HTTP/1.1 on the request apply to HTTP/2 as well.
-            request.encode().map_err(shown)?;
-            (Encoded::http2(&http2_fields(&request, spec, protocol, is_secure)?, &request.body), none)
-        }
-        Protocol::Http3 | Protocol::GrpcHttp3 => {
-            request.encode().map_err(shown)?;
-            let fields = http2_fields(&request, spec, protocol, is_secure)?;
-            (Encoded::http3(&fields, &request.body, request.method == "HEAD"), none)
-        }
-        Protocol::Tcp => (Encoded::plain(request.body, false), none),
-        Protocol::WebSocket => {
-            let message = Encoded::websocket(&std::mem::take(&mut request.body));
-            request.encode().map_err(shown)?;
-            (message, upgrade_request(&request.target, &request.host, &request.headers).into())
-        }
-    })
-}
-
 /// The headers of the request, with basic authentication from the user information of the URL.
 fn headers(spec: &RequestSpec<'_>, url: &Url) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> =
@@ -343,49 +315,6 @@ fn headers(spec: &RequestSpec<'_>, url: &Url) -> Vec<(String, String)> {
         headers.insert(0, ("Authorization".to_owned(), credentials.basic()));
     }
     headers
-}
-
-/// The header fields of a request, pseudo-headers first. A header of the specification replaces the default of the same
-/// name and may occur several times.
-fn http2_fields(
-    request: &Request,
-    spec: &RequestSpec<'_>,
-    protocol: Protocol,
-    is_secure: bool,
-) -> Result<Vec<(String, String)>, TargetError> {
-    let own = |name: &str, value: String| (name.to_owned(), value);
-    let mut defaults = Vec::new();
-    if protocol.is_grpc() {
-        defaults.push(own("content-type", "application/grpc".to_owned()));
-        defaults.push(own("te", "trailers".to_owned()));
-        if let Some(deadline) = spec.deadline {
-            // At most eight digits (gRPC over HTTP/2, "Timeout").
-            defaults.push(own("grpc-timeout", format!("{}m", deadline.as_millis().clamp(1, 99_999_999))));
-        }
-    } else if !request.body.is_empty() || expects_body(&request.method) {
-        defaults.push(own("content-length", request.body.len().to_string()));
-    }
-    let (mut host, mut given) = (request.host.clone(), Vec::new());
-    for (name, value) in &request.headers {
-        let name = name.to_ascii_lowercase();
-        match name.as_str() {
-            "host" => host.clone_from(value),
-            "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {
-                return Err(TargetError::Header { name });
-            }
-            _ => given.push((name, value.trim().to_owned())),
-        }
-    }
-    defaults.retain(|(name, _)| given.iter().all(|(other, _)| other != name));
-    let mut fields = vec![
-        own(":method", request.method.clone()),
-        own(":scheme", if is_secure { "https" } else { "http" }.to_owned()),
-        own(":authority", host),
-        own(":path", request.target.clone()),
-    ];
-    fields.append(&mut defaults);
-    fields.append(&mut given);
-    Ok(fields)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use hoptax_result::{DataPlan, Http2Plan};
 use hoptax_wire::grpc::Messages;
-use hoptax_wire::http2::Settings;
 use hoptax_wire::http3::Setup;
 use hoptax_wire::tls::{ClientConfig, ServerName};
 use hoptax_wire::{Client, ClientProtocol, Encoded, ExpectedHeader, Hidden};
@@ -18,7 +17,7 @@ use crate::dial::Dial;
 use crate::expect::Expectation;
 use crate::lookups::{HostPort, Refresh};
 use crate::placeholders::has_placeholders;
-use crate::protocol::Protocol;
+use crate::protocol::{ConnectionPlan, Protocol};
 use crate::request_names::RequestNames;
 use crate::target::Target;
 
@@ -197,17 +196,11 @@ impl Traffic {
     /// Sets the number of streams per connection, for protocols with multiplexing, and the size of a response in bytes, for
     /// TCP, which does not delimit responses.
     pub fn set_streams(&mut self, streams: u32, response_bytes: u64) {
-        self.protocol = match self.protocol() {
-            Protocol::Http1 => ClientProtocol::Http1,
-            Protocol::Http2 | Protocol::Grpc => ClientProtocol::Http2(Settings::with_streams(streams.max(1))),
-            Protocol::Http3 | Protocol::GrpcHttp3 => {
-                let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
-                ClientProtocol::Http3(Setup { streams: streams.max(1), address, security: None })
-            }
-            Protocol::Tcp => ClientProtocol::Tcp { response_bytes },
-            Protocol::WebSocket => ClientProtocol::WebSocket { upgrade: Hidden::default() },
-        };
-        self.expectation.is_grpc = self.protocol().is_grpc();
+        let address = self.first().map_or_else(|| ([0, 0, 0, 0], 0).into(), |first| first.address);
+        let protocol = self.protocol();
+        let plan = ConnectionPlan { streams: streams.max(1), response_bytes, address };
+        self.protocol = protocol.connection(&plan);
+        self.expectation.is_grpc = protocol.is_grpc();
     }
 
     /// Maximum number of concurrent requests per connection.
@@ -251,16 +244,20 @@ impl Traffic {
         address: SocketAddr,
         expected: &Arc<[ExpectedHeader]>,
     ) -> Client {
-        let mut client = match (&self.protocol, self.hosts.get(host)) {
-            (ClientProtocol::WebSocket { .. }, Some(host)) => {
-                let protocol = ClientProtocol::WebSocket { upgrade: host.upgrade.clone() };
-                Client::new(&protocol, expected)
+        let host = self.hosts.get(host);
+        let mut client = match &self.protocol {
+            ClientProtocol::WebSocket { upgrade } => {
+                let upgrade = host.map_or(upgrade, |host| &host.upgrade).clone();
+                Client::new(&ClientProtocol::WebSocket { upgrade }, expected)
             }
-            (ClientProtocol::Http3(setup), Some(host)) => {
-                let setup = Setup { address, security: host.tls.clone(), ..setup.clone() };
+            ClientProtocol::Http3(setup) => {
+                let security = host.and_then(|host| host.tls.clone());
+                let setup = Setup { address, security, ..setup.clone() };
                 Client::new(&ClientProtocol::Http3(setup), expected)
             }
-            (protocol, _) => Client::new(protocol, expected),
+            protocol @ (ClientProtocol::Http1 | ClientProtocol::Http2(_) | ClientProtocol::Tcp { .. }) => {
+                Client::new(protocol, expected)
+            }
         };
         client.check_bodies(self.expectation.body.clone());
         if self.keeps_cookies {

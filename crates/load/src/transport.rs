@@ -407,7 +407,10 @@ impl Transport {
 
 /// True if the protocol uses datagrams instead of a byte stream.
 pub(super) fn has_datagrams(client: &Client) -> bool {
-    matches!(client, Client::Http3(_))
+    match client {
+        Client::Http3(_) => true,
+        Client::Http1 { .. } | Client::Http2(_) | Client::Tcp(_) | Client::WebSocket(..) => false,
+    }
 }
 
 /// Passes bytes to the client. Without a request that awaits them they may be a shutdown notice, or an error of the server.

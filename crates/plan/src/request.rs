@@ -2,6 +2,7 @@
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::REQUEST_PATH;
+use hoptax_load::Content;
 use hoptax_result::Answer;
 use hoptax_subject::digest::sha256;
 use serde_json::json;
@@ -43,26 +44,18 @@ impl Request {
         }
         let conditions = &arm.conditions;
         let query = conditions.query().map_or_else(String::new, |query| format!("?{query}"));
-        let (scheme, path, protocol) = match (conditions.protocol, arm.caller_security().is_some()) {
-            (Protocol::Http1, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http1),
-            (Protocol::Http1, true) if arm.has_quic_callers() => {
-                ("https", REQUEST_PATH, hoptax_load::Protocol::Http3)
-            }
-            (Protocol::Http1, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http1),
-            (Protocol::Http2, false) => ("http", REQUEST_PATH, hoptax_load::Protocol::Http2),
-            (Protocol::Http2, true) => ("https", REQUEST_PATH, hoptax_load::Protocol::Http2),
-            (Protocol::Grpc, false) => ("grpc", ECHO, hoptax_load::Protocol::Grpc),
-            (Protocol::Grpc, true) => ("grpcs", ECHO, hoptax_load::Protocol::Grpc),
-            (Protocol::WebSocket, false) => ("ws", REQUEST_PATH, hoptax_load::Protocol::WebSocket),
-            (Protocol::WebSocket, true) => ("wss", REQUEST_PATH, hoptax_load::Protocol::WebSocket),
-            (Protocol::Tcp, false) => ("tcp", "", hoptax_load::Protocol::Tcp),
-            (Protocol::Tcp, true) => ("tls", "", hoptax_load::Protocol::Tcp),
+        let is_secure = arm.caller_security().is_some();
+        let protocol = match conditions.protocol {
+            Protocol::Http1 if is_secure && arm.has_quic_callers() => hoptax_load::Protocol::Http3,
+            other => other.of_load(),
         };
+        let scheme = protocol.usual_scheme(is_secure);
         let message = || conditions.body.clone().unwrap_or_else(|| vec![b'x'; USUAL_BYTES as usize]);
-        let body = match conditions.protocol {
-            Protocol::Http1 | Protocol::Http2 => conditions.body.clone().unwrap_or_default(),
-            Protocol::Grpc => framed(&message()),
-            Protocol::WebSocket | Protocol::Tcp => message(),
+        let (path, body) = match protocol.content() {
+            Content::Requests => (REQUEST_PATH, conditions.body.clone().unwrap_or_default()),
+            Content::Calls => (ECHO, framed(&message())),
+            Content::Messages => (REQUEST_PATH, message()),
+            Content::Bytes => ("", message()),
         };
         let of_study = plan.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         Self {
@@ -93,11 +86,8 @@ impl Request {
             method: given.method.clone(),
             headers: own.into_iter().chain(of_functions).collect(),
             body: conditions.body.clone().unwrap_or_default(),
-            protocol: match conditions.protocol {
-                Protocol::Http2 => hoptax_load::Protocol::Http2,
-                // Plans refuse the others.
-                _ => hoptax_load::Protocol::Http1,
-            },
+            // Plans refuse protocols other than HTTP.
+            protocol: conditions.protocol.of_load(),
         }
     }
 }

@@ -73,8 +73,8 @@ impl JsonSchema for ProtocolName {
 
 /// The protocols of the allowed schemes.
 fn protocols() -> impl Iterator<Item = Protocol> {
-    let has_other_schemes = |protocol: &Protocol| matches!(protocol, Protocol::Tcp | Protocol::WebSocket);
-    Protocol::ALL.iter().copied().filter(move |protocol| !has_other_schemes(protocol))
+    let is_allowed = |protocol: &Protocol| SCHEMES.iter().any(|scheme| protocol.has_scheme(scheme));
+    Protocol::ALL.iter().copied().filter(is_allowed)
 }
 
 /// A validated load whose target has not been admitted yet.

@@ -16,6 +16,8 @@ use crate::tcp::Tcp;
 use crate::websocket::WebSocket;
 
 /// The protocol of a connection.
+///
+/// Matches on it and on [`Client`] name every protocol, so the compiler finds each decision about a new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientProtocol {
     /// HTTP/1.1.
@@ -42,13 +44,24 @@ impl ClientProtocol {
         match self {
             Self::Http2(settings) => settings.streams.max(1),
             Self::Http3(setup) => setup.streams.max(1),
-            _ => 1,
+            Self::Http1 | Self::Tcp { .. } | Self::WebSocket { .. } => 1,
         }
     }
 
     /// True if it exchanges datagrams instead of bytes, and has timers.
     pub fn has_datagrams(&self) -> bool {
-        matches!(self, Self::Http3(_))
+        match self {
+            Self::Http3(_) => true,
+            Self::Http1 | Self::Http2(_) | Self::Tcp { .. } | Self::WebSocket { .. } => false,
+        }
+    }
+
+    /// True if it can cancel a request without closing its connection.
+    pub fn cancels(&self) -> bool {
+        match self {
+            Self::Http2(_) | Self::Http3(_) => true,
+            Self::Http1 | Self::Tcp { .. } | Self::WebSocket { .. } => false,
+        }
     }
 
     /// Its ALPN name, if it has one.
@@ -138,7 +151,7 @@ impl Client {
         match self {
             Self::Http2(client) => client.open(output),
             Self::WebSocket(_, upgrade) => output.extend_from_slice(upgrade),
-            _ => {}
+            Self::Http1 { .. } | Self::Http3(_) | Self::Tcp(_) => {}
         }
     }
 
@@ -146,7 +159,7 @@ impl Client {
     pub fn datagrams(&mut self) -> Option<&mut Http3> {
         match self {
             Self::Http3(client) => Some(client),
-            _ => None,
+            Self::Http1 { .. } | Self::Http2(_) | Self::Tcp(_) | Self::WebSocket(..) => None,
         }
     }
 
@@ -189,7 +202,7 @@ impl Client {
         match self {
             Self::Http2(client) => client.is_sent(stream),
             Self::Http3(client) => client.is_sent(stream),
-            _ => true,
+            Self::Http1 { .. } | Self::Tcp(_) | Self::WebSocket(..) => true,
         }
     }
 
@@ -274,7 +287,7 @@ impl Client {
                 client.cancel(stream);
                 true
             }
-            _ => false,
+            Self::Http1 { .. } | Self::Tcp(_) | Self::WebSocket(..) => false,
         }
     }
 
@@ -282,7 +295,7 @@ impl Client {
     pub fn stream_ids_exhausted(&self) -> bool {
         match self {
             Self::Http2(client) => client.stream_ids_exhausted(),
-            _ => false,
+            Self::Http1 { .. } | Self::Http3(_) | Self::Tcp(_) | Self::WebSocket(..) => false,
         }
     }
 
@@ -299,7 +312,7 @@ impl Client {
         match self {
             Self::Http1 { reader, .. } => Ok(reader.feed_unsolicited(bytes)?),
             Self::Tcp(_) => Err(ProtocolError::Excess),
-            _ => self.feed(bytes, output, events),
+            Self::Http2(_) | Self::Http3(_) | Self::WebSocket(..) => self.feed(bytes, output, events),
         }
     }
 
@@ -308,7 +321,7 @@ impl Client {
         match self {
             Self::Http2(client) => client.max_streams(),
             Self::Http3(client) => client.max_streams(),
-            _ => 1,
+            Self::Http1 { .. } | Self::Tcp(_) | Self::WebSocket(..) => 1,
         }
     }
 }

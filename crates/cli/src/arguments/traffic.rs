@@ -261,6 +261,8 @@ impl TrafficArguments {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_load::Protocol;
+
     use crate::command::{Command, parsed};
 
     use super::*;
@@ -274,5 +276,23 @@ mod tests {
         let requests = Requests { urls: vec![url], ..Requests::default() };
         let default = Load { requests, ..Load::default() };
         assert_eq!(format!("{:?}", Load::from(&arguments.traffic)), format!("{default:?}"));
+    }
+
+    /// The help is text, so nothing else would miss a new protocol in it.
+    #[test]
+    fn the_help_names_every_scheme_and_every_protocol_that_shares_one() {
+        let command = TrafficArguments::augment_args(clap::Command::new("load"));
+        let argument = |name: &str| command.get_arguments().find(|one| one.get_id() == name).unwrap();
+        let of_urls = argument("urls").get_long_help().unwrap().to_string();
+        let of_protocol = argument("protocol").get_help().unwrap().to_string();
+        for &protocol in Protocol::ALL {
+            let schemes = [false, true].map(|is_secure| protocol.usual_scheme(is_secure));
+            for scheme in schemes {
+                assert!(of_urls.contains(&format!("`{scheme}`")), "{scheme}: {of_urls}");
+            }
+            let shares = |other: &Protocol| schemes.iter().any(|scheme| other.has_scheme(scheme));
+            let may_be_chosen = Protocol::ALL.iter().any(|other| *other != protocol && shares(other));
+            assert_eq!(of_protocol.contains(&format!("`{protocol}`")), may_be_chosen, "{of_protocol}");
+        }
     }
 }

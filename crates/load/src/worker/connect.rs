@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
-use hoptax_wire::ClientProtocol;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
@@ -72,14 +71,6 @@ impl WorkerSpec {
     }
 }
 
-/// True if the protocol can cancel a request without closing its connection.
-fn cancels(protocol: &ClientProtocol) -> bool {
-    match protocol {
-        ClientProtocol::Http2(_) | ClientProtocol::Http3(_) => true,
-        ClientProtocol::Http1 | ClientProtocol::Tcp { .. } | ClientProtocol::WebSocket { .. } => false,
-    }
-}
-
 impl Worker {
     /// Creates a worker and opens its connections, unless they are opened on demand.
     ///
@@ -132,7 +123,7 @@ impl Worker {
             epoll,
             timeout_ns: u64::try_from(spec.timeout.as_nanos()).unwrap_or(u64::MAX / 4),
             requests: vec![None; lanes.len() * streams as usize],
-            connections: Connections::new(layout, cancels(protocol)),
+            connections: Connections::new(layout, protocol.cancels()),
             transports: Transports::default(),
             lanes,
             corked: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hoptax_load::Content;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -131,20 +132,33 @@ impl Protocol {
     /// All protocols.
     pub const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Grpc, Self::WebSocket, Self::Tcp];
 
+    /// The protocol of a load that has its name, its title, its schemes and the content of its requests.
+    pub fn of_load(self) -> hoptax_load::Protocol {
+        match self {
+            Self::Http1 => hoptax_load::Protocol::Http1,
+            Self::Http2 => hoptax_load::Protocol::Http2,
+            Self::Grpc => hoptax_load::Protocol::Grpc,
+            Self::WebSocket => hoptax_load::Protocol::WebSocket,
+            Self::Tcp => hoptax_load::Protocol::Tcp,
+        }
+    }
+
+    /// What its requests are.
+    pub fn content(self) -> Content {
+        self.of_load().content()
+    }
+
     /// Returns true if functions act on a connection when it is opened, and not on the data that is sent over it.
     pub fn is_of_connections(self) -> bool {
-        matches!(self, Self::WebSocket | Self::Tcp)
+        match self.content() {
+            Content::Requests | Content::Calls => false,
+            Content::Messages | Content::Bytes => true,
+        }
     }
 
     /// Its spelling in study files.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Http1 => "http1",
-            Self::Http2 => "http2",
-            Self::Grpc => "grpc",
-            Self::WebSocket => "websocket",
-            Self::Tcp => "tcp",
-        }
+        self.of_load().as_str()
     }
 }
 
@@ -172,5 +186,14 @@ mod tests {
             let json = serde_json::to_value(position).unwrap();
             assert_eq!(json, position.as_str());
         }
+    }
+
+    #[test]
+    fn a_protocol_is_spelled_as_that_of_a_load() {
+        for protocol in Protocol::ALL {
+            assert_eq!(serde_json::to_value(protocol).unwrap(), protocol.as_str());
+        }
+        let of_connections = Protocol::ALL.into_iter().filter(|protocol| protocol.is_of_connections());
+        assert_eq!(of_connections.collect::<Vec<_>>(), [Protocol::WebSocket, Protocol::Tcp]);
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::{Composition, KnobValue, NUMBERED_CONDITIONS};
+use hoptax_load::Content;
 use hoptax_subject::application::Application;
 
 use super::Conditions;
@@ -195,13 +196,14 @@ pub(super) fn without_proxy(name: &str, requested: &Requested) -> Result<Resolve
 /// As [`without_proxy`], and a protocol other than HTTP.
 pub(super) fn external(name: &str, requested: &Requested) -> Result<Resolved, String> {
     let resolved = without_proxy(name, requested)?;
-    match resolved.conditions.protocol {
-        Protocol::Http1 | Protocol::Http2 => Ok(resolved),
-        other => Err(format!(
-            "`{name}` has a `url` and does not support `protocol: {}`: add `at: {{protocol: http1}}` or `http2` to it",
-            other.as_str()
-        )),
+    let protocol = resolved.conditions.protocol;
+    if protocol.content() == Content::Requests {
+        return Ok(resolved);
     }
+    Err(format!(
+        "`{name}` has a `url` and does not support `protocol: {}`: add `at: {{protocol: http1}}` or `http2` to it",
+        protocol.as_str()
+    ))
 }
 
 /// The conditions of a chain of proxies, whose functions all work on the same requests.
@@ -296,16 +298,17 @@ impl Requirements {
 
     /// Returns the reason why the functions cannot be used with a protocol, if they cannot.
     fn against(&self, protocol: Protocol) -> Option<String> {
-        if matches!(protocol, Protocol::Http1 | Protocol::Http2) {
+        let content = protocol.content();
+        if content == Content::Requests {
             return None;
         }
         let of_http = self.part_of_http.map(|part| format!("has {part}, which a proxy of TCP does not have"));
-        let of_http = of_http.filter(|_| protocol == Protocol::Tcp);
+        let of_http = of_http.filter(|_| content == Content::Bytes);
         let why = if self.conditions.body.is_some() {
             "processes the request body"
         } else if self.conditions.query().is_some() {
             "needs a query string"
-        } else if self.looks_at_path && protocol == Protocol::Grpc {
+        } else if self.looks_at_path && content == Content::Calls {
             "matches the request path, which gRPC sets"
         } else {
             return of_http;
@@ -353,13 +356,13 @@ fn refuse_sizes(
     let refused = |key: &str, value: u64| {
         format!("`{name}`: `protocol: {}` does not support `{key}: {value}`", protocol.as_str())
     };
-    match protocol {
-        Protocol::Http1 | Protocol::Http2 => Ok(()),
-        Protocol::Grpc | Protocol::WebSocket => response_bytes.map_or(Ok(()), |bytes| {
+    match protocol.content() {
+        Content::Requests => Ok(()),
+        Content::Calls | Content::Messages => response_bytes.map_or(Ok(()), |bytes| {
             let refused = refused("response_bytes", bytes);
             Err(format!("{refused}, since the response repeats the request message; set `request_bytes`"))
         }),
-        Protocol::Tcp => {
+        Content::Bytes => {
             let sizes = [
                 ("request_bytes", request_bytes, USUAL_BYTES),
                 ("response_bytes", response_bytes, USUAL_BYTES),
@@ -436,7 +439,7 @@ fn resolve(name: &str, required: &Requirements, requested: &Requested) -> Result
     refuse_sizes(name, protocol, request_bytes, response_bytes, more_headers)?;
 
     // Defaults are not part of the name: a plain arm keeps its plain id.
-    let has_message = !matches!(protocol, Protocol::Http1 | Protocol::Http2);
+    let has_message = protocol.content() != Content::Requests;
     let usual_request = if has_message { USUAL_BYTES } else { 0 };
     let requested = Point {
         protocol: Some(protocol).filter(|protocol| *protocol != required.only_protocol().unwrap_or_default()),

@@ -57,21 +57,10 @@ pub(super) fn subject_arm(
     Ok((subject != direct).then(|| arm(subject, ArmKind::Position, Some(baseline))))
 }
 
-/// A protocol in a sentence.
-fn title(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Http1 => "HTTP/1.1",
-        Protocol::Http2 => "HTTP/2",
-        Protocol::Grpc => "gRPC",
-        Protocol::WebSocket => "WebSocket",
-        Protocol::Tcp => "TCP",
-    }
-}
-
 /// The protocols with these words, in a sentence.
 pub(super) fn titles(words: &[&str]) -> String {
     let named = Protocol::ALL.into_iter().filter(|protocol| words.contains(&protocol.as_str()));
-    let named: Vec<&str> = named.map(title).collect();
+    let named: Vec<&str> = named.map(|protocol| protocol.of_load().title()).collect();
     match named.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         _ => named.concat(),
@@ -87,7 +76,7 @@ fn summary(subject: SubjectSection) -> String {
         Position::Gateway => "A front proxy",
         Position::GatewayAndBoth => "A front proxy, followed by a sidecar at each end",
     };
-    let protocol = title(subject.protocol);
+    let protocol = subject.protocol.of_load().title();
     let secure = match (subject.mtls, subject.tls) {
         (true, _) => ", mutual TLS on every network link",
         (false, true) => ", TLS on every network link",

@@ -3,7 +3,6 @@
 use hoptax_functions::Proof;
 use hoptax_host::link::Link;
 use hoptax_host::open_files::{has_open, why_absent};
-use hoptax_plan::file::Protocol;
 use hoptax_plan::plan::{self, Arm, Hop};
 use hoptax_result::ProxyTraffic;
 use hoptax_subject::envoy::process::Proxy;
@@ -114,7 +113,7 @@ pub(super) fn carried(link: Option<&Link>, all: &[Running<'_>]) -> Vec<(usize, V
         .collect();
     let of_arm = |Running { planned, subject, .. }: &Running<'_>| {
         let arm = planned.arm;
-        if !matches!(arm.conditions.protocol, Protocol::Http1 | Protocol::Http2 | Protocol::Grpc) {
+        if arm.conditions.protocol.is_of_connections() {
             return None;
         }
         let of_proxy = |(hop, proxy): (&Hop, &Proxy)| {

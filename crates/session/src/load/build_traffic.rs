@@ -3,8 +3,8 @@
 use std::fs;
 
 use hoptax_load::{
-    Connect, Dial, Expectation, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target, Traffic,
-    negotiate, without_user,
+    Connect, Content, Dial, Expectation, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target,
+    Traffic, negotiate, without_user,
 };
 use hoptax_result::DataPlan;
 use hoptax_wire::grpc::framed;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::tls::ClientTls;
 use crate::update::{Say, Update};
 
-/// Default body size of TCP and WebSocket, bytes. Both need a body.
+/// Default body size of protocols whose requests are never empty, bytes.
 const DEFAULT_BYTES: usize = 64;
 
 /// The traffic of a load in the form that the engine sends. If the load states no protocol, the server chooses one.
@@ -45,18 +45,18 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
         };
         let body = request.body.clone();
         let target = Target::from_spec(&spec(body.clone())).map_err(|error| error.to_string())?;
-        match target.protocol {
-            Protocol::Grpc | Protocol::GrpcHttp3 => {
+        match target.protocol.content() {
+            Content::Calls => {
                 let message = message(services.as_ref(), target.path(), wanted.messages, body)?;
                 // A bidirectional call repeats its message by itself.
                 let is_conversation = wanted.timed == Some(TimedMessages::Both);
                 let times = if is_conversation { 1 } else { wanted.messages as usize };
                 Target::from_spec(&spec(framed(&message).repeat(times)))
             }
-            Protocol::Tcp | Protocol::WebSocket if body.is_empty() => {
+            Content::Messages | Content::Bytes if body.is_empty() => {
                 Target::from_spec(&spec(vec![b'x'; DEFAULT_BYTES]))
             }
-            _ => return Ok(target),
+            Content::Requests | Content::Messages | Content::Bytes => return Ok(target),
         }
         .map_err(|error| error.to_string())
     };
@@ -223,7 +223,7 @@ fn set_dial(traffic: &mut Traffic, dial: Dial) -> Result<(), Failure> {
 
 /// Makes connections keep cookies, unless requests already have some.
 fn keep_cookies(traffic: &mut Traffic, has_cookies: bool) -> Result<(), Failure> {
-    if !matches!(traffic.protocol(), Protocol::Http1 | Protocol::Http2 | Protocol::Http3) {
+    if traffic.protocol().content() != Content::Requests {
         return Err(Failure::bad_input(format!(
             "--cookies is for HTTP/1.1, HTTP/2 and HTTP/3, not {}",
             traffic.protocol()

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
-use hoptax_load::{Protocol, Target, without_user};
+use hoptax_load::{Content, Target, without_user};
 use hoptax_text::nearest::hint;
 
 use super::requests::{Listed, Request, made_of_all};
@@ -79,11 +79,12 @@ impl Table {
                     Ok(mut target) => {
                         // Results show the URL with its placeholders, which is the same for all rows.
                         target.url = without_user(&template.request.url);
-                        if target.protocol == Protocol::WebSocket && template.has_fields_outside_body {
+                        let is_message = target.protocol.content() == Content::Messages;
+                        if is_message && template.has_fields_outside_body {
                             return Err(Failure::bad_input(format!(
-                                "{}: with WebSocket, fields can only be in the body: URL and headers are sent once for each \
-                                 connection",
-                                self.name
+                                "{}: with {}, fields can only be in the body: URL and headers are sent once for each connection",
+                                self.name,
+                                target.protocol.title()
                             )));
                         }
                         bytes += target.memory_bytes();

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hoptax_load::{Content, Protocol as LoadProtocol};
 use hoptax_result as result;
 use hoptax_result::LoadResult;
 
@@ -76,11 +77,11 @@ pub(crate) fn environment(machine: &result::Environment, id: String) -> Environm
 
 /// The protocol by its name in results. WebSocket begins as HTTP.
 pub(crate) fn protocol(name: &str) -> Protocol {
-    match name {
-        "http1" | "http2" | "http3" | "websocket" => Protocol::Http,
-        "grpc" | "grpc-http3" => Protocol::Grpc,
-        "tcp" => Protocol::Tcp,
-        _ => Protocol::Unstated,
+    match name.parse::<LoadProtocol>().map(LoadProtocol::content) {
+        Ok(Content::Requests | Content::Messages) => Protocol::Http,
+        Ok(Content::Calls) => Protocol::Grpc,
+        Ok(Content::Bytes) => Protocol::Tcp,
+        Err(_) => Protocol::Unstated,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The heading of a load: its requests and their schedule.
 
+use hoptax_load::{Content, Protocol};
 use hoptax_result::{EndedBy, LoadResult, NetworkPlan};
 
 use crate::numbers::{count, counted, grouped, seconds};
@@ -23,14 +24,12 @@ pub(super) fn heading(result: &LoadResult) -> (String, String) {
         format!("merged from {}: ", counted(merged.runs.len() as u64, "run"))
     });
     // For HTTP/1.1, the method is enough.
-    let what = match plan.protocol.as_str() {
-        "http2" => format!("HTTP/2 {}", plan.method),
-        "http3" => format!("HTTP/3 {}", plan.method),
-        "grpc" => "gRPC".to_owned(),
-        "grpc-http3" => "gRPC over HTTP/3".to_owned(),
-        "tcp" => "TCP".to_owned(),
-        "websocket" => "WebSocket".to_owned(),
-        _ => plan.method.clone(),
+    let what = match plan.protocol.parse::<Protocol>() {
+        Ok(Protocol::Http1) | Err(_) => plan.method.clone(),
+        Ok(protocol) if protocol.content() == Content::Requests => {
+            format!("{} {}", protocol.title(), plan.method)
+        }
+        Ok(protocol) => protocol.title().to_owned(),
     };
     let how = format!(
         "{how}, {}{}{}, {}, {}",
