@@ -339,7 +339,8 @@ export function tipPlace(x: number, y: number, scene: Pick<Scene, "width" | "hei
   };
 }
 
-function drawn(shape: Shape, key: number) {
+/** A shape. */
+export function drawn(shape: Shape, key: number) {
   switch (shape.kind) {
     case "line":
       return <line key={key} class={shape.of} x1={shape.x1} x2={shape.x2} y1={shape.y1} y2={shape.y2} />;

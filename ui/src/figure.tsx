@@ -4,7 +4,9 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { farther, isWhole, moved, nearer, rangeWords, type Extent, type Range } from "./chart/range";
 import type { Scene } from "./chart/scene";
+import { strip } from "./chart/strip";
 import { Drawing, Legend, useWidth } from "./drawing";
+import { StripView } from "./strip";
 import { Grid, KeepCsv } from "./table";
 import { bare, Words } from "./text";
 import type { Table } from "./types/document";
@@ -43,6 +45,11 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
   const [isLinear, bend] = useTimes();
   const drawn = width > 0 ? scene(width, range) : undefined;
   const extent = drawn?.extent;
+  const isPart = extent !== undefined && !isTable && !isWhole(extent, extent.shown);
+  const all = isPart ? scene(width) : undefined;
+  const overview = all && extent && strip(all, extent.shown);
+  // Only the first button of the range stays once the whole is shown.
+  const first = useRef<HTMLButtonElement>(null);
   // They may fill more than a window.
   const isOfRows = drawn?.near === "y";
   // Said by the chart that it was chosen at, and not by all that show it.
@@ -60,6 +67,18 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
     return true;
   };
   const leave = onLeave ?? (extent ? whole : undefined);
+  const widen = () => {
+    if (whole()) {
+      first.current?.focus();
+    }
+  };
+  const take = (chosen: Range) => {
+    if (extent && isWhole(extent, chosen)) {
+      widen();
+    } else {
+      choose(chosen);
+    }
+  };
   return (
     <figure
       class="figure"
@@ -79,6 +98,7 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
           <>
             {isOfRows && <Legend entries={drawn.legend} />}
             <Drawing title={title} scene={drawn} {...(onChoose ? { onChoose } : {})} {...(leave ? { onLeave: leave } : {})} {...(extent ? { onRange: choose } : {})} />
+            {overview && <StripView title={title} strip={overview} choose={take} leave={widen} />}
             {!isOfRows && <Legend entries={drawn.legend} />}
           </>
         ) : (
@@ -96,7 +116,7 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
             {isLinear ? "Logarithmic axis" : "Linear axis"}
           </button>
         )}
-        {extent && !isTable && <Zoom extent={extent} isChosen={range !== undefined} choose={choose} whole={whole} />}
+        {extent && !isTable && <Zoom extent={extent} isChosen={range !== undefined} first={first} choose={take} leave={widen} />}
       </div>
       {extent && (
         <div class="unseen" role="status">
@@ -110,36 +130,24 @@ export function Figure({ title, name = title, axis, hasTimes, scene, rows, onCho
 interface ZoomProps {
   extent: Extent;
   isChosen: boolean;
-  choose: (range: Range | undefined) => void;
-  /** Shows the whole; false if that is shown. */
-  whole: () => boolean;
+  /** The button that stays. */
+  first: { current: HTMLButtonElement | null };
+  choose: (range: Range) => void;
+  /** Shows the whole. */
+  leave: () => void;
 }
 
 /** Buttons that choose a range without dragging, and what is shown. */
-function Zoom({ extent, isChosen, choose, whole }: ZoomProps) {
-  const first = useRef<HTMLButtonElement>(null);
+function Zoom({ extent, isChosen, first, choose, leave }: ZoomProps) {
   const parts: [string, Range | undefined][] = [["Zoom in", nearer(extent)]];
   if (isChosen) {
     parts.push(["Zoom out", farther(extent)], ["Move left", moved(extent, "left")], ["Move right", moved(extent, "right")]);
   }
-  // Only the first button stays once the whole is shown.
-  const leave = () => {
-    if (whole()) {
-      first.current?.focus();
-    }
-  };
-  const take = (range: Range) => {
-    if (isWhole(extent, range)) {
-      leave();
-    } else {
-      choose(range);
-    }
-  };
   return (
     <div class="zoom" role="group" aria-label="Range that is shown" onKeyDown={(event) => event.key === "Escape" && leave()}>
       {parts.map(([name, range], place) => (
         // One that had the focus keeps it at the end of the axis.
-        <button key={name} ref={place === 0 ? first : null} type="button" class="quiet" aria-disabled={range === undefined} onClick={() => range && take(range)}>
+        <button key={name} ref={place === 0 ? first : null} type="button" class="quiet" aria-disabled={range === undefined} onClick={() => range && choose(range)}>
           {name}
         </button>
       ))}

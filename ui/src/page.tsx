@@ -9,6 +9,7 @@ import { served as servedOf, type Served } from "./live/api";
 import { ComparedLinks } from "./live/compared";
 import { RunLinks } from "./live/downloads";
 import { LiveView } from "./live/live";
+import { Since } from "./live/since";
 import { Menu, PartLink } from "./menu";
 import { useNarrow } from "./narrow";
 import { ANSWER, FINDINGS, headAndRest, headingId, isShown, partsOf, tableTitle } from "./parts";
@@ -122,6 +123,7 @@ export function Page(first: PageProps) {
         ) : (
           toFindings && <p>{toFindings}</p>
         )}
+        {served?.run !== undefined && served.before !== undefined && <Since api={served.api} run={served.run} before={served.before} />}
         {!hasFindings && next}
         {served?.newest !== undefined && (
           <p class="next">

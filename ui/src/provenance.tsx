@@ -4,7 +4,7 @@ import { capitalised, Words } from "./text";
 import type { Provenance } from "./types/document";
 
 /** A time of RFC 3339 in UTC, to the minute; one of another form as it is written. */
-function minute(time: string): string {
+export function minute(time: string): string {
   const [, day, clock] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::[\d.]+)?Z$/.exec(time) ?? [];
   return day === undefined ? time : `${day} ${clock}`;
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { client, served, type Means, type News } from "../src/live/api";
+import { changeSince } from "../src/live/since";
+import type { Document } from "../src/types/document";
 
 /** A stream of events in the hands of a test. */
 class Stream extends EventTarget {
@@ -61,13 +63,25 @@ test("only a page that a server shows knows an API", () => {
   expect(served(page({ api: "/api/v1", run: "12", outputs: "md=Markdown,txt=plain text" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", outputs });
   expect(served(page({ api: "/api/v1", run: "12", exports: "hgrm smp" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", exports: ["hgrm", "smp"] });
   expect(served(page({ api: "/api/v1", run: "12", again: "start=load&rate=9" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", again: "start=load&rate=9" });
+  const before = { run: "9", startedAt: "2026-11-28T09:15:31Z" };
+  expect(served(page({ api: "/api/v1", run: "12", before: "9 2026-11-28T09:15:31Z" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", before });
   expect(served(page({ api: "/api/v1", newest: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, newest: "12" });
   expect(served(page({ api: "/api/v1", bills: "" }))).toEqual({ api: "/api/v1", allowsBills: true });
 });
 
+test("the change since an earlier run is what their comparison says of it, and none of runs that share no number", () => {
+  const of = (...answer: string[]) => changeSince({ answer } as Document);
+  const differ = "The runs differ in proxy (1.40.0, 1.41.0)";
+  expect(of("Run 12 against run 9: of 3 costs in CPU us, 1 different; CPU time of `baseline` +1.2 ±2.0 %, equivalent", differ)).toEqual([
+    "of 3 costs in CPU us, 1 different; CPU time of `baseline` +1.2 ±2.0 %, equivalent",
+    differ,
+  ]);
+  expect([of("Run 9: lua costs most", "Run 12: lua costs most", differ), of()]).toEqual([[], []]);
+});
+
 describe("a question", () => {
   test("is sent as the API has it", async () => {
-    const { means, asked } = server(...Array.from({ length: 8 }, () => json({ job: 1 })));
+    const { means, asked } = server(...Array.from({ length: 9 }, () => json({ job: 1 })));
     const api = client("/api/v1", means);
     expect(await api.start("load", { target: "http://127.0.0.1/" })).toEqual({ value: { job: 1 } });
     await api.start("find", {});
@@ -77,6 +91,7 @@ describe("a question", () => {
     await api.jobs();
     await api.studies();
     await api.label("12", { add: ["reference"], is_only: true });
+    await api.compare(["9", "12"]);
     expect(asked.map(([address, init]) => [init.method, address])).toEqual([
       ["POST", "/api/v1/loads"],
       ["POST", "/api/v1/finds"],
@@ -86,6 +101,7 @@ describe("a question", () => {
       [undefined, "/api/v1/jobs"],
       [undefined, "/api/v1/studies"],
       ["PATCH", "/api/v1/runs/12"],
+      [undefined, "/api/v1/compare?runs=9,12"],
     ]);
     expect(asked[7]?.[1].body).toBe('{"add":["reference"],"is_only":true}');
     expect(asked[0]?.[1]).toMatchObject({ body: '{"target":"http://127.0.0.1/"}', headers: { "content-type": "application/json" } });

@@ -100,6 +100,7 @@ try {
   assert.match(await page.locator("#job-title").innerText(), /^Job 1 sends to/);
   await page.waitForFunction(() => document.querySelectorAll(".job path.curve").length === 5);
   assert.match(await page.locator(".job dl.numbers").innerText(), /rate\s[\d,.]+ responses\/s[^]*p50\s[\d,.]+ us[^]*p99\s[\d,.]+ us[^]*errors\s0[^]*bodies\s[\d,.]+ kB\/s/);
+  await page.locator(".job dl.numbers").getByRole("img", { name: /^p99 in the last [\d,]+ s: [\d.,]+ to [\d.,]+ us$/ }).waitFor();
   assert.match(await page.getByRole("status").first().textContent(), /Job 1 sends|responses\/s/);
   assert.equal(await start.getAttribute("aria-disabled"), "true");
   const count = () => page.locator(".job circle.dot.own").count();

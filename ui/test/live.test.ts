@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { added, charts, MOST_STRETCHES, NO_COURSE, type Course } from "../src/live/course";
+import { SPARK, spark } from "../src/chart/spark";
+import { added, charts, MOST_STRETCHES, NO_COURSE, recent, RECENT, recent_s, type Course } from "../src/live/course";
 import { labelled } from "../src/live/downloads";
 import { isFree, next, NOTHING, SAY_EVERY_LINES, SAY_EVERY_S, shownOf, type Live, type LiveEvent } from "../src/live/state";
 import { title } from "../src/live/words";
@@ -259,6 +260,27 @@ describe("the course", () => {
       ["open connections", { x: 0.5, y: null }, { x: 1, y: 16, text: "16.0 connections" }],
     ]);
     expect(charts(course(2, () => ({ body_bytes_per_s: null, connections: null })), 31)).toHaveLength(2);
+  });
+
+  test("is a line beside each number, with its lowest and its highest recent value", () => {
+    const all = course(RECENT + 40, (place) => ({ rate: place === 41 ? 500 : 1000, errors: Math.max(0, place - 60), connections: null }));
+    expect(recent(all, "rate")?.words).toBe("rate in the last 30 s: 500 to 1,000 responses/s");
+    expect(recent(all, "errors")?.words).toBe("errors in the last 30 s: 0 to 40");
+    expect(recent(all, "bodies")?.words).toBe("bodies in the last 30 s: 64 to 64 kB/s");
+    expect(recent_s(all.stretches)).toBeCloseTo((RECENT - 1) / 2);
+    expect(["time", "connections"].map((name) => recent(all, name))).toEqual([undefined, undefined]);
+    expect(recent(course(1), "rate")).toBeUndefined();
+    // Older values are left out, and those of a long load are of longer stretches.
+    expect(recent(course(RECENT + 41, (place) => ({ rate: place === 41 ? 500 : 1000 })), "rate")?.words).toContain(": 1,000 to 1,000");
+    expect(recent(course(7200), "rate")?.words).toMatch(/in the last [\d,]+ s/);
+  });
+
+  test("of such a line begins at zero, and has a gap where nothing is known", () => {
+    const ys = (path: string) => [...path.matchAll(/[\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
+    expect(ys(spark([50, 100, 0]))).toEqual([13, 2, SPARK.height - 2]);
+    expect(ys(spark([0, 0]))).toEqual([SPARK.height - 2, SPARK.height - 2]);
+    expect(spark([1, 2, null, 2, 1]).match(/M/g)).toHaveLength(2);
+    expect([spark([]), spark([5]), spark([5, null, 5])]).toEqual(["", "", ""]);
   });
 
   test("of an hour has the mean of its bytes, and the last number of its connections", () => {

@@ -189,6 +189,43 @@ describe("the slices behind a number", () => {
     expect(of(scene, "line", "event")).toHaveLength(1);
   });
 
+  test("have the distribution of those that count beside them, each arm with its own, on the same axis", () => {
+    const many = (arm: string, value: number) => ({ arm, slices: Array.from({ length: 40 }, (_, place) => slice(1, place, value + (place % 4 === 0 ? 4 : 0))) });
+    const both = { ...DATA, arms: [many("lua", 60), many("baseline", 40)] };
+    const scene = slices(both, "lua", "baseline", WIDTH);
+    const [own, other] = ["bar own", "bar other"].map((name) => of(scene, "rect", "bar").filter((bar) => bar.of === name));
+    expect([own?.length, other?.length]).toEqual([2, 2]);
+    // 30 of 40 slices are low, and 10 high: a bar is as wide as its share of the widest, around one middle.
+    expect((own?.[1]?.width ?? 0) / (own?.[0]?.width ?? 1)).toBeCloseTo(1 / 3);
+    expect((own?.[1]?.x ?? 0) + (own?.[1]?.width ?? 0) / 2).toBeCloseTo((own?.[0]?.x ?? 0) + (own?.[0]?.width ?? 0) / 2);
+    expect(own?.[0]?.y).toBeLessThan(other?.[0]?.y ?? 0);
+    const dots = of(scene, "circle", "dot").filter((dot) => dot.of === "dot own");
+    const low = Math.max(...dots.map((dot) => dot.y));
+    expect([low > (own?.[0]?.y ?? 0), low < (own?.[0]?.y ?? 0) + (own?.[0]?.height ?? 0)]).toEqual([true, true]);
+    expect(scene?.marks.slice(-4).map((mark) => mark.values[0])).toEqual([
+      "30 of 40 slices that count",
+      "10 of 40 slices that count",
+      "30 of 40 slices that count",
+      "10 of 40 slices that count",
+    ]);
+    const lefts = of(scene, "rect", "bar").map((bar) => bar.x);
+    expect(Math.min(...lefts)).toBeGreaterThan(Math.max(...dots.map((dot) => dot.x)));
+  });
+
+  test("that are few or were set aside have no distribution, and those beyond the axis are in its last bin", () => {
+    const few = { ...DATA, arms: [{ arm: "lua", slices: [...usual.slice(0, 9), ...usual.map((one) => ({ ...one, aside: "steal" }))] }] };
+    expect(of(slices(few, "lua", null, WIDTH), "rect", "bar")).toEqual([]);
+    const far = { ...DATA, arms: [{ arm: "lua", slices: [...usual, slice(1, 61, 5_000)] }] };
+    expect(slices(far, "lua", null, WIDTH)?.marks.at(-1)).toMatchObject({ name: expect.stringMatching(/us or more$/), values: ["1 of 61 slices that count"] });
+  });
+
+  test.each([320, 390, 900])("stay within a width of %i pixels with it", (width) => {
+    for (const bar of of(slices(DATA, "lua", "baseline", width), "rect", "bar")) {
+      expect(bar.x + bar.width).toBeLessThanOrEqual(width - 14);
+    }
+    expect(of(slices(DATA, "lua", "baseline", width), "rect", "bar").length).toBeGreaterThan(0);
+  });
+
   test("of an arm without any are no chart", () => {
     expect(slices(DATA, "cors", "baseline", WIDTH)).toBeUndefined();
     expect(slices({ ...DATA, arms: [{ arm: "lua", slices: [] }] }, "lua", null, WIDTH)).toBeUndefined();

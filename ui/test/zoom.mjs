@@ -14,7 +14,7 @@ async function dragged(page, chart, from, to) {
 }
 
 /**
- * Chooses a range of the last such chart by dragging, by key and by buttons, each time goes back to the whole, and opens the link that is left in
+ * Chooses a range of the last such chart by dragging, by key, by buttons and on the strip of the whole, each time goes back to the whole, and opens the link that is left in
  * the address. Returns the number of charts that showed the range; zero on a page without an axis to choose from.
  */
 export async function useZoom(page, name) {
@@ -77,6 +77,31 @@ export async function useZoom(page, name) {
 
   await button("Zoom in").click();
   const half = await drawn();
+  // The strip of the whole has a window over that half: its ends are moved by key, and the window by dragging.
+  const strip = figure.locator(".strip");
+  const start = strip.getByRole("slider", { name: "Start of the range" });
+  const range = () => figure.locator(".zoom .soft").textContent();
+  const middle = await range();
+  await start.press("ArrowRight");
+  assert.notEqual(await range(), middle, `${name}: a key moves the start of the range`);
+  assert.equal(await start.evaluate((one) => document.activeElement === one), true, `${name}: the end that a key moved keeps the focus`);
+  await start.press("Escape");
+  await whole.waitFor({ state: "detached" });
+  assert.equal(await strip.count(), 0, `${name}: the whole needs no strip`);
+  assert.equal(await button("Zoom in").evaluate((one) => document.activeElement === one), true, `${name}: the focus goes to what stays`);
+  await button("Zoom in").click();
+  assert.deepEqual(await drawn(), half, `${name}: the half again`);
+  await strip.scrollIntoViewIfNeeded();
+  const box = await strip.boundingBox();
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width / 2, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 0.55 * box.width, y);
+  await page.mouse.move(box.x + 0.6 * box.width, y);
+  await page.mouse.up();
+  assert.notEqual(await range(), middle, `${name}: the window is moved`);
+  await whole.click();
+  await button("Zoom in").click();
   await button("Move right").click();
   assert.notDeepEqual(await drawn(), half, `${name}: what is beside it is shown`);
   assert.equal(await button("Move right").getAttribute("aria-disabled"), "true", `${name}: the end of the axis`);

@@ -46,7 +46,6 @@ impl Chosen {
     /// The document that compares them.
     ///
     /// # Errors
-    /// When one of them does not exist or has no result, or is of a version of hoptax that is not read; and when the results are too
     /// When one of them does not exist, has no result or was written by a version of hoptax that cannot be read, and when the results are
     /// too large.
     pub(crate) fn document(&self, history: &History) -> Result<Document, Problem> {

@@ -37,6 +37,8 @@ pub(crate) struct PageOfRun {
     pub(crate) formats: Vec<Format>,
     /// The URL fragment of the form with its settings; none if they are unknown.
     pub(crate) again: Option<String>,
+    /// The run of the same study on the same machine before it; none without one.
+    pub(crate) before: Option<StoredRun>,
 }
 
 impl History {
@@ -113,6 +115,7 @@ impl History {
             document: document_of(run, &result)?.shown_by(run),
             formats: measured.as_deref().map(text_formats_of).unwrap_or_default(),
             again: if is_own { again::address(&result) } else { None },
+            before: self.read(|store| store.study_before(run))?,
         })
     }
 

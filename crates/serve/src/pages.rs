@@ -37,6 +37,7 @@ fn page_context(app: &App) -> Served<'static> {
         outputs: &[],
         exports: &[],
         again: None,
+        before: None,
         compared: &[],
         newest: None,
     }
@@ -59,11 +60,12 @@ pub(crate) async fn run(
 ) -> Result<Page, Problem> {
     let run = run_of(&run)?;
     let page = move || {
-        let PageOfRun { document, formats, again } = app.history.page(run)?;
+        let PageOfRun { document, formats, again, before } = app.history.page(run)?;
         let outputs: Vec<(&str, &str)> = OUTPUTS.iter().map(|one| (one.extension, one.name)).collect();
         let exports: Vec<&str> = formats.iter().map(|one| one.name()).collect();
         let (outputs, exports, again) = (outputs.as_slice(), exports.as_slice(), again.as_deref());
-        shown(&document, Served { run: Some(run), outputs, exports, again, ..page_context(&app) })
+        let before = before.as_ref().map(|before| (before.run, before.started_at.as_str()));
+        shown(&document, Served { run: Some(run), outputs, exports, again, before, ..page_context(&app) })
     };
     blocking(page).await
 }

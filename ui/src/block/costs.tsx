@@ -294,7 +294,7 @@ function Behind({ costs, arm, shown, close }: { costs: Costs; arm: CostArm; show
               .filter((one) => one.arm === arm.id || one.arm === arm.compared_with)
               .flatMap((one) => one.slices.map((slice) => [one.arm, String(slice.round), String(slice.s), String(slice.value), slice.aside ?? ""])),
           ]}
-          note={`${isOfShown ? "" : otherSlices(shown)}Hollow: slices that were set aside for a disturbance of the host, whatever their value. Arrow: beyond the axis.`}
+          note={`${isOfShown ? "" : otherSlices(shown)}Hollow: slices that were set aside for a disturbance of the host, whatever their value. Arrow: beyond the axis. At the right: how often each value was measured, for each arm as a share of its most frequent value, of the slices that count.`}
         />
       ) : (
         <p class="note">The result of several sittings has no slices: those of each sitting are in its own report.</p>

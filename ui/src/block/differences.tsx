@@ -88,10 +88,10 @@ export function DifferencesBlock({ data, view, change }: DifferencesProps) {
         rows={() => differenceTable(data)}
         legend={
           margin === null
-            ? "Line: the interval. Dashed: the limit. Failed: the whole interval is beyond it. Passed: all of it is within."
-            : `Line: the interval. Shaded: the margin of ±${plain(margin)} %, within which a difference does not matter. Equivalent: within it. Different: the interval excludes zero.`
+            ? "Line: the interval. Upright dashes: the limit. Failed: the whole interval is beyond it. Passed: all of it is within. Undecided: neither."
+            : `Line: the interval. Shaded: the margin of ±${plain(margin)} %, within which a difference does not matter. Equivalent: the whole interval is within it. Different: the interval is not, and excludes zero. Undecided: neither.`
         }
-        note={rows.some((row) => row.isBounded) && "Dashed and without a point: only bounds are known. Arrow: it goes on."}
+        note={rows.some((row) => row.isBounded) && "Dashed line without a point: only bounds are known. Arrow: it goes on."}
       />
     </>
   );

@@ -79,7 +79,7 @@ export function moved(extent: Extent, to: "left" | "right"): Range | undefined {
 }
 
 /** The range between two places, within the whole; none if that is what is shown. */
-function rangeOf({ scale, whole, shown }: Extent, start: number, end: number): Range | undefined {
+export function rangeOf({ scale, whole, shown }: Extent, start: number, end: number): Range | undefined {
   const value = (place: number) => Number(scale.valueAt(place).toPrecision(DIGITS));
   // The ends of the axis have more digits.
   const isFromStart = start < scale.beyond(whole.from) + 1;

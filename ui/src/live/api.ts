@@ -12,6 +12,13 @@ export interface Output {
   name: string;
 }
 
+/** A run that began before another. */
+export interface Earlier {
+  run: string;
+  /** Its start, RFC 3339 in UTC. */
+  startedAt: string;
+}
+
 /** What the server has told its page. */
 export interface Served {
   /** The path of the API. */
@@ -26,6 +33,8 @@ export interface Served {
   exports: string[] | undefined;
   /** The form with the settings of the run, as an address behind the hash; none on other pages, and of a run whose settings are not known. */
   again: string | undefined;
+  /** The run of the same study on the same machine before; none on other pages, and without one. */
+  before: Earlier | undefined;
   /** The runs that are beside each other on the page, the reference first; none on other pages. */
   compared: string[] | undefined;
   /** The newest run of the history; none on other pages, and of a history without runs. */
@@ -45,9 +54,16 @@ export function served(page: ParentNode): Served | undefined {
         outputs: told?.["outputs"]?.split(",").map(output),
         exports: told?.["exports"]?.split(" "),
         again: told?.["again"],
+        before: earlier(told?.["before"]),
         compared: told?.["compared"]?.split(","),
         newest: told?.["newest"],
       };
+}
+
+/** A run that is told as `RUN START`. */
+function earlier(told: string | undefined): Earlier | undefined {
+  const [run, startedAt] = told?.split(" ") ?? [];
+  return run === undefined || startedAt === undefined ? undefined : { run, startedAt };
 }
 
 /** An output that is told as `ENDING=NAME`. */
@@ -84,6 +100,8 @@ export interface Client {
   label(run: string, change: LabelChange): Promise<Answer<StoredRun>>;
   /** The checked result of a run. */
   result(run: number): Promise<Answer<Document>>;
+  /** Runs beside each other, the reference first. */
+  compare(runs: readonly string[]): Promise<Answer<Document>>;
   stop(job: number): Promise<Answer<Job>>;
   /** Hears of a job until it ends, or until the function that this returns is called. */
   follow(job: number, hear: (news: News) => void): () => void;
@@ -133,6 +151,7 @@ export function client(api: string, means: Means = BROWSER): Client {
     start: (kind, body) => sent("POST", STARTS[kind], body),
     label: (run, change) => sent("PATCH", `/runs/${run}`, change),
     result: (run) => asked(`/runs/${run}`),
+    compare: (runs) => asked(`/compare?runs=${runs.join(",")}`),
     stop: (job) => asked(`/jobs/${job}/stop`, { method: "POST" }),
     follow(job, hear) {
       let isOver = false;

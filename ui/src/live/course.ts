@@ -1,6 +1,7 @@
 // The course of a load while it runs: what each event said of the time since the one before, and the charts of it.
 
-import { plain } from "../chart/scale";
+import { grouped, plain } from "../chart/scale";
+import { spark } from "../chart/spark";
 import type { Progress } from "../types/api";
 import type { Axis, Point, Series } from "../types/document";
 
@@ -13,6 +14,8 @@ export interface Stretch {
   /** The highest of its events: percentiles cannot be added up. */
   p50_us: number;
   p99_us: number;
+  /** Those since the warm-up, at its end. */
+  errors: number;
   /** The mean of its events; null if they do not tell. */
   body_bytes_per_s: number | null;
   /** Those of its last event that tells; null if none does. */
@@ -49,6 +52,7 @@ export function added(course: Course, progress: Progress): Course {
     rate: progress.rate,
     p50_us: progress.response_p50_us,
     p99_us: progress.response_p99_us,
+    errors: progress.errors,
     body_bytes_per_s: progress.body_bytes_per_s,
     connections: progress.connections,
     count: 1,
@@ -76,6 +80,7 @@ function joined(a: Stretch, b: Stretch): Stretch {
     rate: mean(a.rate, b.rate),
     p50_us: Math.max(a.p50_us, b.p50_us),
     p99_us: Math.max(a.p99_us, b.p99_us),
+    errors: b.errors,
     body_bytes_per_s: bytes === null || moreBytes === null ? (bytes ?? moreBytes) : mean(bytes, moreBytes),
     connections: b.connections ?? a.connections,
     count,
@@ -129,4 +134,43 @@ export function charts(course: Course, total_s: number): Series[] {
     ...told("bytes of bodies received, kB/s", "kB/s", "bytes", ({ body_bytes_per_s: bytes }) => (bytes === null ? null : bytes / KILO)),
     ...told("open connections", "connections", "open", (one) => one.connections),
   ];
+}
+
+/** The stretches that the lines beside numbers have. */
+export const RECENT = 60;
+
+/** What each live number is in a stretch, by its name, with its unit. */
+const NUMBERS: Record<string, { of: (one: Stretch) => number | null; unit: string } | undefined> = {
+  rate: { of: (one) => one.rate, unit: " responses/s" },
+  p50: { of: (one) => one.p50_us, unit: " us" },
+  p99: { of: (one) => one.p99_us, unit: " us" },
+  errors: { of: (one) => one.errors, unit: "" },
+  bodies: { of: ({ body_bytes_per_s: bytes }) => (bytes === null ? null : bytes / KILO), unit: " kB/s" },
+  connections: { of: (one) => one.connections, unit: "" },
+};
+
+/** The line beside a live number, and the same in words. */
+export interface Recent {
+  path: string;
+  words: string;
+}
+
+/** The recent course of a live number; none of one without a course, such as the time. */
+export function recent({ stretches }: Course, name: string): Recent | undefined {
+  const number = NUMBERS[name];
+  const last = stretches.slice(-RECENT);
+  const values = number ? last.map(number.of) : [];
+  const path = spark(values);
+  if (number === undefined || path === "") {
+    return undefined;
+  }
+  const told = values.filter((value) => value !== null);
+  const [least, most] = [Math.min(...told), Math.max(...told)].map((value) => (Number.isInteger(value) ? grouped(value, 0) : plain(value)));
+  return { path, words: `${name} in the last ${grouped(recent_s(stretches), 0)} s: ${least} to ${most}${number.unit}` };
+}
+
+/** The time that these lines are of, seconds. */
+export function recent_s(stretches: readonly Stretch[]): number {
+  const last = stretches.slice(-RECENT);
+  return (last.at(-1)?.elapsed_s ?? 0) - (last[0]?.elapsed_s ?? 0);
 }

@@ -2,6 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SeriesBlock } from "../block/groups";
+import { grouped } from "../chart/scale";
+import { SPARK } from "../chart/spark";
 import { asTable } from "../figure";
 import { Headlines } from "../headlines";
 import { Grid } from "../table";
@@ -10,7 +12,7 @@ import type { CostsSoFar, Job } from "../types/api";
 import type { Document } from "../types/document";
 import { VerdictLine } from "../verdict";
 import { isEnd } from "./api";
-import { charts } from "./course";
+import { charts, recent, recent_s, type Course } from "./course";
 import { curveCharts } from "./curve";
 import { shownOf, type Live } from "./state";
 import { numbers, title, USABLE } from "./words";
@@ -81,7 +83,10 @@ export function JobView({ live, job, result, heading, stop, onFocus }: JobProps)
               {numbers(progress).map(([name, value]) => (
                 <div key={name}>
                   <dt>{name}</dt>
-                  <dd>{value}</dd>
+                  <dd>
+                    {value}
+                    <Spark course={shown.course} name={name} />
+                  </dd>
                 </div>
               ))}
             </dl>
@@ -94,7 +99,7 @@ export function JobView({ live, job, result, heading, stop, onFocus }: JobProps)
           <p class="note">
             {isEnd(job)
               ? "The charts have the live numbers of each half second, which are not checked: the result is."
-              : "Numbers are those of the last half second, errors those since the warm-up. Bytes are those of the bodies of complete responses. These numbers are not checked: the result is."}
+              : `Numbers are those of the last half second, errors those since the warm-up. ${aboutLines(shown.course)}Bytes are those of the bodies of complete responses. These numbers are not checked: the result is.`}
             {shown.course.each > 1 && ` Each point holds ${shown.course.each} of them: the mean of the rates, the highest of the times, the last number of connections.`}
           </p>
         </>
@@ -103,6 +108,21 @@ export function JobView({ live, job, result, heading, stop, onFocus }: JobProps)
       {of.costs !== null && <Costs costs={of.costs} />}
       {of.notes.length > 0 && (of.kind === "load" ? <Notes notes={of.notes} /> : <Lines lines={of.notes} />)}
     </section>
+  );
+}
+
+/** What the lines below numbers are, once there are any. */
+function aboutLines({ stretches }: Course): string {
+  return stretches.length > 1 ? `The line below each is its course in the last ${grouped(recent_s(stretches), 0)} s, from zero up. ` : "";
+}
+
+/** The recent course of a number as a line. */
+function Spark({ course, name }: { course: Course; name: string }) {
+  const of = recent(course, name);
+  return of === undefined ? null : (
+    <svg class="spark" viewBox={`0 0 ${SPARK.width} ${SPARK.height}`} preserveAspectRatio="none" role="img" aria-label={of.words}>
+      <path d={of.path} />
+    </svg>
   );
 }
 

@@ -34,6 +34,9 @@ pub struct Served<'a> {
     pub exports: &'a [&'a str],
     /// The fragment of the history page's URL that opens the form with the settings of the run; None if the settings are unknown.
     pub again: Option<&'a str>,
+    /// The run of the same study on the same machine before the run that the page shows, and its start; None on other pages, and without
+    /// one.
+    pub before: Option<(i64, &'a str)>,
     /// The runs that the page compares, the reference first; empty on other pages.
     pub compared: &'a [i64],
     /// The newest run of the history that has a result; None on other pages, and if there is no run.
@@ -65,6 +68,8 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
         names => format!(" data-exports=\"{}\"", names.join(" ")),
     };
     let again = served.again.map(|again| format!(" data-again=\"{}\"", escaped(again))).unwrap_or_default();
+    let before = served.before.map(|(run, start)| format!(" data-before=\"{run} {}\"", escaped(start)));
+    let before = before.unwrap_or_default();
     let compared: Vec<String> = served.compared.iter().map(i64::to_string).collect();
     let compared = match compared.as_slice() {
         [] => String::new(),
@@ -73,7 +78,7 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     let newest = served.newest.map(|run| format!(" data-newest=\"{run}\"")).unwrap_or_default();
     let bills = if served.allows_bills { " data-bills=\"\"" } else { "" };
     let api = escaped(served.api);
-    let told = format!(" data-api=\"{api}\"{bills}{run}{outputs}{exports}{again}{compared}{newest}");
+    let told = format!(" data-api=\"{api}\"{bills}{run}{outputs}{exports}{again}{before}{compared}{newest}");
     filled(document, CONNECT, &told)
 }
 
@@ -201,6 +206,7 @@ mod tests {
             outputs: &[],
             exports: &[],
             again: None,
+            before: None,
             compared: &[],
             newest: None,
         };
@@ -220,6 +226,10 @@ mod tests {
                 Served { run: Some(12), again: Some("start=load&rate=9"), ..nothing },
                 " data-run=\"12\" data-again=\"start=load&amp;rate=9\"",
             ),
+            (
+                Served { run: Some(12), before: Some((9, "2026-11-28T09:15:31Z")), ..nothing },
+                " data-run=\"12\" data-before=\"9 2026-11-28T09:15:31Z\"",
+            ),
             (Served { compared: &[9, 12], ..nothing }, " data-compared=\"9,12\""),
             (Served { newest: Some(12), ..nothing }, " data-newest=\"12\""),
         ] {
@@ -229,7 +239,7 @@ mod tests {
             assert_eq!(served.matches(&policy_of_page).count(), 1);
             assert_eq!(inside(&served), inside(&in_file));
         }
-        let evil = Served { api: "\"><script>", ..nothing };
+        let evil = Served { api: "\"><script>", before: Some((9, "\"><script>")), ..nothing };
         let evil = served_page(&document, evil).unwrap();
         assert_eq!(evil.matches("<script").count(), in_file.matches("<script").count());
     }

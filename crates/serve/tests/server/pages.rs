@@ -3,6 +3,7 @@
 use std::fs;
 
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use hoptax_result::sample;
 
 use crate::support::{Answer, Site};
 
@@ -46,6 +47,25 @@ fn pages_are_told_where_the_api_is_and_may_ask_their_own_server_alone() {
         assert!(header(&answer).starts_with(inside(&answer)), "{}", header(&answer));
         assert!(header(&answer).ends_with("frame-ancestors 'none'"), "{}", header(&answer));
     }
+}
+
+#[test]
+fn the_page_of_a_study_is_told_the_run_of_it_before_on_the_same_machine() {
+    let site = Site::new();
+    let store = |name: &str, day: u32| {
+        let study = sample::study(name, &format!("2026-11-0{day}T00:00:00Z"), 5.0);
+        site.store(&serde_json::to_string(&study).unwrap())
+    };
+    let runs = [store("ours", 1), store("theirs", 2), store("ours", 3)];
+    let told = runs.map(|run| {
+        let page = root(&site.get(&format!("/runs/{run}")));
+        page.split_once(" data-before=\"").map(|(_, rest)| rest.trim_end_matches('"').to_owned())
+    });
+    assert_eq!(told, [None, None, Some(format!("{} 2026-11-01T00:00:00Z", runs[0]))]);
+    // What the page says of both is the first sentence of their comparison.
+    let document = site.get(&format!("/api/v1/compare?runs={},{}", runs[0], runs[2])).json();
+    let said = document["answer"][0].as_str().unwrap();
+    assert!(said.starts_with(&format!("Run {} against run {}: ", runs[2], runs[0])), "{said}");
 }
 
 #[test]

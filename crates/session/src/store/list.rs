@@ -71,6 +71,17 @@ impl Store {
         self.at(latest(self.connection(), before, limit))
     }
 
+    /// The last run of the same study on the same machine that began before this run and has numbers, without its labels; none of a run of
+    /// another kind.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn study_before(&self, run: i64) -> Result<Option<StoredRun>, StoreError> {
+        let sql = study_before_query();
+        let select = self.connection().prepare_cached(&sql);
+        self.at(select.and_then(|mut select| select.query_row([run], stored_run).optional()))
+    }
+
     /// One run.
     ///
     /// # Errors
@@ -103,6 +114,17 @@ pub(crate) fn latest_query(is_before: bool) -> String {
     let condition = " WHERE (started_at, id) < (SELECT started_at, id FROM runs WHERE id = ?)";
     let condition = if is_before { condition } else { "" };
     format!("SELECT {COLUMNS} FROM runs{condition} ORDER BY started_at DESC, id DESC LIMIT ?")
+}
+
+/// The query of the last run of a study before the run `?1`. A void result has no numbers, and a run without a verdict has no result.
+pub(crate) fn study_before_query() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM runs
+        WHERE (name, kind, machine) = (SELECT name, kind, machine FROM runs WHERE id = ?1)
+            AND (started_at, id) < (SELECT started_at, id FROM runs WHERE id = ?1)
+            AND kind = 'study' AND verdict <> 'void'
+        ORDER BY started_at DESC, id DESC LIMIT 1"
+    )
 }
 
 /// The runs that a query selects, with their labels.
@@ -193,6 +215,26 @@ mod tests {
         }
         assert_eq!(paged, all);
         assert!(store.latest(Some(99), 2).unwrap().runs.is_empty());
+    }
+
+    #[test]
+    fn the_study_before_a_run_has_its_name_and_its_machine_and_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&folder.path().join("store.sqlite")).unwrap();
+        let mut put = |name: &str, day: u32, verdict: Verdict, cpus: u32| {
+            let mut study = sample::study(name, &format!("2026-11-0{day}T00:00:00Z"), 1.0);
+            (study.verdict, study.environment.cpus) = (verdict, cpus);
+            store.put_result(&serde_json::to_string(&study).unwrap(), "a test").unwrap()
+        };
+        let latest = put("a", 9, Verdict::Sound, 2);
+        let first = put("a", 1, Verdict::Caution, 2);
+        put("a", 2, Verdict::Void, 2);
+        put("a", 3, Verdict::Sound, 4);
+        let other = put("b", 4, Verdict::Sound, 2);
+        let load = store.put_result(&serde_json::to_string(&sample::load()).unwrap(), "a test").unwrap();
+        let before = |run: i64| store.study_before(run).unwrap().map(|run| run.run);
+        assert_eq!(before(latest), Some(first));
+        assert_eq!([first, other, load, 99].map(before), [None; 4]);
     }
 
     #[test]

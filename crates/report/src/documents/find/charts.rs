@@ -1,4 +1,4 @@
-//! The charts of a search: response times by rate with the knee, and all trials with their objectives and the answer.
+//! The charts of a search: response times by rate with the knee, all trials with their objectives and the answer, and the use of the server.
 
 use hoptax_result::{FindResult, FindTrial, FoundGoal, Interval, Sweep, SweepPoint, TriedObjective};
 
@@ -23,9 +23,6 @@ pub(super) fn charts(result: &FindResult) -> Vec<Section> {
         let note = "Means over the blocks of the sweep, with intervals. Shaded: the knee, and the rate that was found.";
         let series = by_rate(found, result).map(Chart::Series);
         sections.push(Section::of_charts("Response times by rate", note, series));
-        let note = "Each point is a rate of the sweep. A busier server may need less or more CPU time for a response.";
-        let series = of_use(found).map(Chart::Series);
-        sections.push(Section::of_charts("CPU time by use of the processors", note, series));
     }
     let trials: Vec<&FindTrial> = result.trials.iter().collect();
     let objectives = result.trials.first().map_or(0, |trial| trial.objectives.len());
@@ -35,6 +32,12 @@ pub(super) fn charts(result: &FindResult) -> Vec<Section> {
     };
     let all = (0..objectives.min(MOST)).filter_map(of).map(Chart::Series);
     sections.push(Section::of_charts("Trials by rate", &about(&trials), all));
+    // After what the answer was decided from.
+    if let Some(found) = &result.sweep {
+        let note = "Each point is a rate of the sweep. A busier server may need less or more CPU time for a response.";
+        let series = of_use(found).map(Chart::Series);
+        sections.push(Section::of_charts("CPU time by use of the processors", note, series));
+    }
     sections.into_iter().flatten().collect()
 }
 

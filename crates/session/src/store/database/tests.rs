@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use crate::run_files::{MANIFEST, RESULT};
 use crate::store::database::Store;
 use crate::store::describe::{self, Described};
-use crate::store::list::{Filter, latest_query, query};
+use crate::store::list::{Filter, latest_query, query, study_before_query};
 use crate::store::schema::STEPS;
 use crate::store::{RunFile, StoreError, salvage, series};
 
@@ -353,6 +353,9 @@ fn a_hundred_thousand_runs_are_listed_by_indexes() {
         let plan = plan_of(&store, &latest_query(is_before), values);
         assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
     }
+    let plan = plan_of(&store, &study_before_query(), &["7"]);
+    let index = "SEARCH runs USING INDEX runs_by_name (name=? AND started_at<?)\n";
+    assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
     // Runs with a label are few, and sorted after they were found.
     let with_label = filter(false, false, true);
     let (sql, _) = query(&with_label);

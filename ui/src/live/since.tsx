@@ -1,0 +1,44 @@
+// What has changed since the run of the same study on the same machine before, in the words of the server's comparison of both.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { minute } from "../provenance";
+import { sentence, Words } from "../text";
+import type { Document } from "../types/document";
+import { client as clientOf, type Earlier } from "./api";
+import { compareAddress } from "./choice";
+
+/** What a comparison with an earlier run says of the change, then what else differs; none if it compares no number. */
+export function changeSince({ answer }: Document): string[] {
+  const [, change] = /^Run \d+ against run \d+: (.*)$/s.exec(answer[0] ?? "") ?? [];
+  return change === undefined ? [] : [change, ...answer.slice(1)];
+}
+
+interface SinceProps {
+  api: string;
+  run: string;
+  before: Earlier;
+}
+
+/** A line, whose link is there before the words are. */
+export function Since({ api, run, before }: SinceProps) {
+  const client = useMemo(() => clientOf(api), [api]);
+  const [said, setSaid] = useState<string[]>([]);
+  useEffect(() => {
+    let isOver = false;
+    void client.compare([before.run, run]).then((answer) => {
+      if (!isOver && "value" in answer) {
+        setSaid(changeSince(answer.value));
+      }
+    });
+    return () => {
+      isOver = true;
+    };
+  }, [client, run, before.run]);
+  return (
+    <p>
+      <a href={compareAddress([before.run, run])}>Since run {before.run}</a> of {minute(before.startedAt)} UTC, of the same study on the same machine
+      {said.length > 0 ? ": " : "."}
+      <Words text={said.map(sentence).join(" ")} />
+    </p>
+  );
+}
