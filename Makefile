@@ -49,7 +49,7 @@ release: ui/node_modules ## Build the files of a release in target/release-files
 
 .PHONY: release-check
 release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program and studies there, remove it
-	@tools/packages release
+	@tools/packages release image
 	tools/release-check
 
 .PHONY: release-twice
