@@ -61,6 +61,11 @@ book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its
 	$(TOOLS)/bin/mdbook build
 	tools/book-links target/book
 
+.PHONY: book-pages
+book-pages: book ui/node_modules ## Open the pages of the book in Chromium, wide and narrow; keep screenshots of some in target/screenshots/book
+	@tools/packages tests
+	node ui/test/book.mjs target/book target/screenshots/book
+
 .PHONY: book-commands
 book-commands: build ## Run the commands of README.md and docs/ as their readers do, or those of PAGES; needs namespaces and Python 3.11 with pip
 	@tools/packages book
