@@ -49,7 +49,7 @@ release: ui/node_modules ## Build the files of a release in target/release-files
 
 .PHONY: release-check
 release-check: ## Check the files of `make release`: install the .deb in an empty folder, run the program and studies there, remove it
-	@tools/packages release
+	@tools/packages release image
 	tools/release-check
 
 .PHONY: release-twice
@@ -60,6 +60,11 @@ release-twice: ## Build the release again in another folder, and fail unless its
 book: $(TOOLS)/bin/mdbook ## Make a book of docs/ in target/book, and follow its links
 	$(TOOLS)/bin/mdbook build
 	tools/book-links target/book
+
+.PHONY: book-pages
+book-pages: book ui/node_modules ## Open the pages of the book in Chromium, wide and narrow; keep screenshots of some in target/screenshots/book
+	@tools/packages tests
+	node ui/test/book.mjs target/book target/screenshots/book
 
 .PHONY: book-commands
 book-commands: build ## Run the commands of README.md and docs/ as their readers do, or those of PAGES; needs namespaces and Python 3.11 with pip

@@ -11,7 +11,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FILE = ROOT / "tools" / "book" / "pages.toml"
 # A block is one of commands if its first line begins with one of these.
-PROGRAMS = {"hoptax", "make", "curl", "ssh", "kubectl", "helm", "duckdb", "python3", "tools/known-machine", "(umask"}
+PROGRAMS = {"hoptax", "make", "cargo", "curl", "ssh", "kubectl", "helm", "duckdb", "python3", "tools/known-machine", "(umask"}
 PROMPT = "$ "
 NAMED_FILE = re.compile(r"`([\w./-]+\.(?:yaml|json|csv|txt|proto))`")
 

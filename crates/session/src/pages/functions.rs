@@ -109,21 +109,13 @@ fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> S
     if text.contains(UNCERTAIN_SIGN) {
         text += "\n`?`: the sign is uncertain when all costs of the list are judged together.\n";
     }
-    let bars: Vec<Bar> = arms.iter().filter_map(|arm| bar(arm, listed)).collect();
+    let bars: Vec<Bar> = arms.iter().filter_map(|arm| Bar::of_arm(arm, listed)).collect();
     text + &picture(&bars)
 }
 
 /// True if a page mentions a function as code, with or without knobs.
 fn names_function(page: &str, id: &str) -> bool {
     page.contains(&format!("`{id}`")) || page.contains(&format!("`{id}{{"))
-}
-
-/// An arm in a picture; none if one of its two numbers is withheld.
-fn bar(arm: &ArmResult, listed: &StudyResult) -> Option<Bar> {
-    let load = listed.plan.cpu_load_of(&arm.id)?;
-    let of_load = arm.loads.iter().find(|one| one.load == load.name)?;
-    let (total, added) = (of_load.cpu_us_per_request?, of_load.cost.cpu_us_per_request?);
-    Some(Bar { name: arm.id.clone(), plain_us: total.estimate - added.estimate, added_us: added })
 }
 
 fn knobs(function: &Function) -> String {
@@ -226,13 +218,5 @@ mod tests {
         assert!(page("mcp").contains(named), "{}", page("mcp"));
         assert!(page("check-token/lua").contains("The price list does not have it.\n"));
         assert!(!page("jwt").contains("Tools"));
-    }
-
-    #[test]
-    fn the_bar_of_an_arm_ends_at_its_cpu_time_under_the_load_of_its_price() {
-        let listed = prices::published().unwrap();
-        let arm = listed.arms.iter().find(|arm| arm.id == "jwt").unwrap();
-        let bar = bar(arm, listed).unwrap();
-        assert!(bar.plain_us > 0.0 && Some(bar.added_us) == arm.cost.cpu_us_per_request, "{bar:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The picture of a price: the CPU time of plain proxying, and stacked on it the time that a function adds, with its interval.
 
-use hoptax_result::{Interval, grouped, ungrouped};
+use hoptax_result::{ArmResult, Interval, StudyResult, grouped, ungrouped};
 
 /// An arm.
 #[derive(Debug)]
@@ -11,6 +11,16 @@ pub(super) struct Bar {
     pub(super) plain_us: f64,
     /// CPU time that it adds, us.
     pub(super) added_us: Interval,
+}
+
+impl Bar {
+    /// An arm of the price list, under the load of its price; none if one of its two numbers is withheld.
+    pub(super) fn of_arm(arm: &ArmResult, listed: &StudyResult) -> Option<Self> {
+        let load = listed.plan.cpu_load_of(&arm.id)?;
+        let of_load = arm.loads.iter().find(|one| one.load == load.name)?;
+        let (total, added) = (of_load.cpu_us_per_request?, of_load.cost.cpu_us_per_request?);
+        Some(Self { name: arm.id.clone(), plain_us: total.estimate - added.estimate, added_us: added })
+    }
 }
 
 /// Width of a picture; units are pixels at its full size.
@@ -80,9 +90,18 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prices;
 
     fn bar(estimate: f64) -> Bar {
         Bar { name: "a<b".to_owned(), plain_us: 50.0, added_us: Interval::around(estimate, 5.0) }
+    }
+
+    #[test]
+    fn the_bar_of_an_arm_ends_at_its_cpu_time_under_the_load_of_its_price() {
+        let listed = prices::published().unwrap();
+        let arm = listed.arms.iter().find(|arm| arm.id == "jwt").unwrap();
+        let bar = Bar::of_arm(arm, listed).unwrap();
+        assert!(bar.plain_us > 0.0 && Some(bar.added_us) == arm.cost.cpu_us_per_request, "{bar:?}");
     }
 
     #[test]
