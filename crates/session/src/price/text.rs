@@ -114,7 +114,7 @@ fn part(part: &Part, place: &str) -> [String; 3] {
 }
 
 /// Describes the outcomes of the tries: the responses of the arms, and the parts that acted.
-pub fn outcomes(tries: &Tries) -> String {
+pub(super) fn outcomes(tries: &Tries) -> String {
     let passed = &tries.passed;
     let mut text = format!("\nArms of listener {}\n", passed.listener.name);
     let rows: Vec<[String; 3]> = tries
