@@ -1,6 +1,5 @@
 //! `hoptax find`: finds the highest rate at which a server, or each of several arms of a study, holds objectives.
 
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use hoptax_load::options::ARRIVALS_OF_SEARCH;
 use hoptax_report::documents::{self, GivenOptions, SearchedArms};
 use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
 use hoptax_session::find::{
-    ArmIds, ArmsOfStudy, Found, Goal, Options, Preset, Server, TrafficOverrides, on_server,
+    Aim, ArmIds, ArmsOfStudy, Found, Goal, Options, Preset, TrafficOverrides, on_server, study_of,
 };
 use hoptax_session::load::Load;
 use hoptax_session::{Study, thresholds};
@@ -152,21 +151,15 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
 
 /// Searches on a server.
 fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Failure> {
-    refuse_study(arguments)?;
-    if arguments.objectives.is_empty() && arguments.goal != Goal::FastestMode {
-        return Err(Failure::bad_input("name an objective that must hold, such as `--slo 'p99<5ms'`"));
-    }
     let load = Load::from(&arguments.traffic);
-    load.check_account(arguments.objectives.iter().any(Objective::needs_account))?;
-    let server = Server {
-        spec: load.unscheduled(&print::say)?,
+    let aim = Aim {
         arrivals: arguments.arrivals.clone(),
         goal: arguments.goal,
         each: arguments.each,
         sweep: arguments.sweep,
     };
     let interrupt = interrupt::listen()?;
-    let Found { result, failure } = progress::shown(|say| on_server(server, options, &interrupt, say))?;
+    let Found { result, failure } = progress::shown(|say| on_server(&load, aim, options, &interrupt, say))?;
     let of_both = arguments.traffic.again() + &arguments.checks.again();
     let given = GivenOptions { of_both: &of_both, of_itself: if arguments.sweep { " --sweep" } else { "" } };
     print::document_or_json(arguments.json.file(), &result, || documents::find_of(&result, given))?;
@@ -175,7 +168,7 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
 
 /// Searches on the arms with these ids.
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
-    let source = study(arguments)?;
+    let source = study_of(&arguments.traffic.urls)?;
     let study = Study::named(source)?;
     let overrides =
         TrafficOverrides { seed: arguments.traffic.seed.given, arrivals: arguments.arrivals.clone() };
@@ -211,31 +204,6 @@ fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> Sea
     SearchedArms {
         search: format!("hoptax find{searched}{measured} {source}"),
         study: format!("hoptax study {source}{measured}"),
-    }
-}
-
-/// Refuses a study file without `--arms`.
-fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
-    let is_study =
-        |url: &&str| matches!(Path::new(url).extension().and_then(OsStr::to_str), Some("yaml" | "yml"));
-    let urls = arguments.traffic.urls.iter().map(|url| &**url);
-    match urls.filter(|url| !url.contains("://")).find(is_study) {
-        Some(study) => Err(Failure::bad_input(format!(
-            "`{study}` is a study file: name the arms to search, such as `--arms baseline,lua`"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The study that is named instead of a URL.
-fn study(arguments: &FindArguments) -> Result<&str, Failure> {
-    match arguments.traffic.urls.as_slice() {
-        [url] if url.contains("://") => Err(Failure::bad_input(format!(
-            "--arms names arms of a study: give a study file instead of `{}`, or remove --arms",
-            &**url
-        ))),
-        [study] => Ok(study),
-        _ => Err(Failure::bad_input("--arms names arms of one study: give one study file")),
     }
 }
 
@@ -329,7 +297,8 @@ mod tests {
             let line = format!("hoptax find --slo p99<5ms {more} my.yaml");
             let parsed = parsed(line.split_whitespace()).unwrap();
             let Command::Find(arguments) = parsed.command else { panic!("{parsed:?}") };
-            again_on_arms(&arguments, &arguments.arms.as_ref().unwrap().0, study(&arguments).unwrap())
+            let source = study_of(&arguments.traffic.urls).unwrap();
+            again_on_arms(&arguments, &arguments.arms.as_ref().unwrap().0, source)
         };
         let SearchedArms { search, study } = again("--arms a,b --budget 1m --json -");
         assert_eq!(search, "hoptax find --slo 'p99<5ms' --arms a,b my.yaml");
