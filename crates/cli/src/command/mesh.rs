@@ -1,6 +1,5 @@
 //! `hoptax mesh`: measures the cost per request of pod networks and meshes in a cluster.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -156,21 +155,8 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
 }
 
 fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
-    let mut built_in =
-        arguments.meshes.iter().map(|text| Template::read(text)).collect::<Result<Vec<_>, _>>();
-    if arguments.functions {
-        built_in = built_in.and_then(Template::with_functions);
-    }
-    let built_in = built_in.map_err(Failure::bad_input)?;
-    let own = arguments.templates.iter().map(|path| {
-        let refused = |why: &dyn std::fmt::Display| {
-            Failure::bad_input(format!("cannot read the template `{}`: {why}", path.display()))
-        };
-        let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
-        Template::read(&text).map_err(|error| refused(&error))
-    });
     let asked = Asked {
-        meshes: built_in.into_iter().map(Ok).chain(own).collect::<Result<_, _>>()?,
+        meshes: Template::read_all(&arguments.meshes, arguments.functions, &arguments.templates)?,
         image: arguments.image.clone(),
         pull: arguments.pull,
         rate: arguments.rate.per_second,
