@@ -9,7 +9,7 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_load::Arrivals;
 use hoptax_load::options::ARRIVALS_OF_SEARCH;
 use hoptax_report::documents::{self, GivenOptions, SearchedArms};
-use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
+use hoptax_result::FindOutcome;
 use hoptax_session::find::{
     Aim, ArmIds, ArmsOfStudy, Found, Goal, Options, Preset, TrafficOverrides, on_server, study_of,
 };
@@ -163,7 +163,7 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
     let of_both = arguments.traffic.again() + &arguments.checks.again();
     let given = GivenOptions { of_both: &of_both, of_itself: if arguments.sweep { " --sweep" } else { "" } };
     print::document_or_json(arguments.json.file(), &result, || documents::find_of(&result, given))?;
-    failure.map_or_else(|| Ok(code_of(&result)), Err)
+    failure.map_or_else(|| Ok(code(result.outcome())), Err)
 }
 
 /// Searches on the arms with these ids.
@@ -181,7 +181,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     let Found { result, failure } = progress::shown(|say| arms.search(options, &interrupt, say))?;
     let again = again_on_arms(arguments, ids, source);
     print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, &again))?;
-    failure.map_or_else(|| Ok(code_of_arms(&result)), Err)
+    failure.map_or_else(|| Ok(code(result.outcome())), Err)
 }
 
 /// The commands that search the same arms, without a time limit, and that measure their study.
@@ -207,38 +207,13 @@ fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> Sea
     }
 }
 
-/// The exit code of a result. A fastest mode that the generator hid counts like a rate that the generator could not produce.
-fn code_of(result: &FindResult) -> Code {
-    let unknown = result.fastest_mode.as_ref().and_then(FastestMode::unknown);
-    let states = result.goals.iter().map(|goal| goal.state);
-    code(result.ended_by, states.chain(unknown.map(|_| FindState::GeneratorLimited)))
-}
-
-/// The exit code of a result of arms. An unknown ratio makes the result void, unless an arm held at the highest rate.
-fn code_of_arms(result: &FindArmsResult) -> Code {
-    let any = |is: fn(&FoundArm) -> bool| result.arms.iter().any(is);
-    let has_no_ratio = |arm: &FoundArm| {
-        matches!(arm.found.state, FindState::Found | FindState::Bounded) && arm.no_ratio.is_some()
-    };
-    let holds_at_maximum = |arm: &FoundArm| arm.found.state == FindState::MaximumHeld;
-    match code(result.ended_by, result.arms.iter().map(|arm| arm.found.state)) {
-        Code::Success if any(has_no_ratio) && !any(holds_at_maximum) => Code::Void,
-        code => code,
-    }
-}
-
-/// The exit code of a search with these states.
-fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
-    let states: Vec<FindState> = states.collect();
-    let any = |state: FindState| states.contains(&state);
-    if ended_by == FindEnd::Interrupt {
-        Code::Interrupted
-    } else if any(FindState::GeneratorLimited) || any(FindState::Unfinished) {
-        Code::Void
-    } else if any(FindState::MinimumFailed) {
-        Code::ConditionFailed
-    } else {
-        Code::Success
+/// The exit code of a search.
+fn code(outcome: FindOutcome) -> Code {
+    match outcome {
+        FindOutcome::Found => Code::Success,
+        FindOutcome::MinimumFailed => Code::ConditionFailed,
+        FindOutcome::Unknown => Code::Void,
+        FindOutcome::Interrupted => Code::Interrupted,
     }
 }
 
@@ -308,16 +283,5 @@ mod tests {
         let SearchedArms { search, study } = again(&format!("{range} {measured}"));
         assert_eq!(search, format!("hoptax find --slo 'p99<5ms' {range} {measured} my.yaml"));
         assert_eq!(study, format!("hoptax study my.yaml {measured}"));
-    }
-
-    #[test]
-    fn the_worst_state_decides_the_exit_code_and_an_interrupt_comes_first() {
-        use FindState::{Bounded, Found, GeneratorLimited, MaximumHeld, MinimumFailed, Unfinished};
-        let of = |states: &[FindState]| code(FindEnd::Budget, states.iter().copied());
-        assert_eq!(of(&[Found, MaximumHeld, Bounded]), Code::Success);
-        assert_eq!(of(&[Found, MinimumFailed]), Code::ConditionFailed);
-        assert_eq!(of(&[MinimumFailed, GeneratorLimited]), Code::Void);
-        assert_eq!(of(&[Unfinished]), Code::Void);
-        assert_eq!(code(FindEnd::Interrupt, [MinimumFailed].into_iter()), Code::Interrupted);
     }
 }
