@@ -40,7 +40,7 @@ use self::budget::{Next, Pace};
 use self::laboratory::{Laboratory, adapt};
 use self::second_study::First;
 use self::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, NAME, Source, StudyOfBill, configuration_of, study_file};
-use self::text::outcomes;
+use self::text::{measuring, outcomes, outline};
 use self::tries::Tries;
 use crate::continuation::continued_by;
 use crate::failure::Failure;
@@ -56,7 +56,6 @@ pub use self::budget::Budget;
 pub use self::change::Change;
 pub use self::given_file::{GivenFile, PodOfBill};
 pub use self::passed::Listed;
-pub use self::text::{measuring, outline};
 pub use hoptax_bootstrap::request::RequestLine;
 
 /// Default number of rounds.
@@ -140,11 +139,6 @@ impl<'a> Configuration<'a> {
         Ok(Self { settings, given, catalogue: library::catalogue()? })
     }
 
-    /// Description of the file if the configuration is only a part of it, as in a dump; None if the file is the configuration.
-    pub fn described(&self) -> Option<&str> {
-        self.given.described()
-    }
-
     /// Its listeners, without starting any process.
     ///
     /// # Errors
@@ -153,12 +147,20 @@ impl<'a> Configuration<'a> {
         passed::listed(adapt(&self.given, Path::new("FOLDER"))?, &self.settings, self.catalogue)
     }
 
-    /// Checks that the files named by the configuration exist.
+    /// Starts nothing. `tell` gets the listeners with their parts and all replacements, and then the command that measures them.
     ///
     /// # Errors
-    /// When one is missing.
-    pub fn check_files(&self, listed: &Listed) -> Result<(), Failure> {
-        self.given.check_files(&listed.adapted).map_err(Failure::bad_input)
+    /// As of [`Self::listed`], when a file that the configuration names is missing, and when `tell` fails.
+    pub fn dry_run(&self, tell: &dyn Fn(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+        let listed = self.listed()?;
+        tell(&self.outline(&listed))?;
+        self.given.check_files(&listed.adapted).map_err(Failure::bad_input)?;
+        measuring(&listed).map_or(Ok(()), |next| tell(&next))
+    }
+
+    fn outline(&self, listed: &Listed) -> String {
+        // A dump is more than the configuration.
+        outline(self.given.described(), listed)
     }
 
     /// Creates the run folder of the bill; `folder` is none for one that is named after the time.
@@ -228,7 +230,7 @@ impl<'a> Configuration<'a> {
         say: Say<'_>,
     ) -> Result<Tries, Failure> {
         let laboratory = Laboratory::set_up(self, studies.options.envoy, studies.folder, interrupt, say)?;
-        tell(&outline(self.described(), &laboratory.listed))?;
+        tell(&self.outline(&laboratory.listed))?;
         let tries = laboratory.try_arms(studies.tries_within)?;
         tell(&outcomes(&tries))?;
         Ok(tries)

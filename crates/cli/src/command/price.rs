@@ -8,9 +8,7 @@ use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_cluster::PodName;
 use hoptax_report::documents::{self, Again};
-use hoptax_session::price::{
-    Budget, Change, Configuration, GivenFile, PriceSettings, Studies, measuring, outline, page,
-};
+use hoptax_session::price::{Budget, Change, Configuration, GivenFile, PriceSettings, Studies, page};
 use hoptax_session::{Options, RequestedLength, thresholds};
 use hoptax_text::command_line::{option, path_word};
 
@@ -169,10 +167,7 @@ fn price_given(arguments: &PriceArguments, given: &GivenFile) -> Result<Code, Fa
         price_per_core_hour: arguments.core_price.per_hour,
     })?;
     if arguments.dry_run {
-        let listed = configuration.listed()?;
-        print::list(&outline(configuration.described(), &listed))?;
-        configuration.check_files(&listed)?;
-        return measuring(&listed).map_or(Ok(()), |next| print::list(&next)).map(|()| Code::Success);
+        return configuration.dry_run(&print::list).map(|()| Code::Success);
     }
     if let Some(folder) = &arguments.resume {
         // Check before the tries, which take seconds.
