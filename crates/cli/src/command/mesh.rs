@@ -63,7 +63,7 @@ pub(crate) struct MeshArguments {
     #[command(flatten)]
     cluster: ClusterArguments,
     /// Mesh that is installed in the cluster, or a function of one; repeatable, or separated by commas
-    #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN))]
+    #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN.map(|(name, _)| (name, name))))]
     meshes: Vec<&'static str>,
     /// Also measure each built-in function of these meshes
     #[arg(long, requires = "meshes")]
@@ -175,8 +175,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
 
 /// The options that measure the same again.
 fn again(arguments: &MeshArguments) -> String {
-    let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
-    let meshes = meshes.map(|template| option("--mesh", Some(template.name)));
+    let meshes = arguments.meshes.iter().map(|name| option("--mesh", Some(name)));
     let functions = arguments.functions.then(|| " --functions".to_owned());
     let own = arguments.templates.iter().map(|path| path_option("--template", Some(path)));
     let max_rate = arguments.max_rate.then(|| " --max-rate".to_owned());

@@ -1,4 +1,4 @@
-//! The templates that a user asks for: those of the program by their texts, and files.
+//! The templates that a user asks for: those of the program by their names, and files.
 
 use std::fmt::Display;
 use std::fs;
@@ -7,14 +7,15 @@ use std::path::PathBuf;
 use hoptax_session::Failure;
 
 use super::Template;
+use super::built_in::built_in;
 
 impl Template {
-    /// Reads these built-in templates, with all of their functions if `has_functions`, and then those in files.
+    /// Reads the built-in templates with these names, with all of their functions if `has_functions`, and then those in files.
     ///
     /// # Errors
-    /// When a file cannot be read or is no template, with its name.
-    pub fn read_all(built_in: &[&str], has_functions: bool, files: &[PathBuf]) -> Result<Vec<Self>, Failure> {
-        let mut templates = built_in.iter().map(|text| Self::read(text)).collect::<Result<Vec<_>, _>>();
+    /// When no built-in template has such a name, and when a file cannot be read or is no template, with its name.
+    pub fn read_all(names: &[&str], has_functions: bool, files: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+        let mut templates = names.iter().map(|name| Self::of_program(name)).collect::<Result<Vec<_>, _>>();
         if has_functions {
             templates = templates.and_then(Self::with_functions);
         }
@@ -28,18 +29,22 @@ impl Template {
         }
         Ok(templates)
     }
+
+    fn of_program(name: &str) -> Result<Self, String> {
+        let text = built_in(name).ok_or_else(|| format!("no template of the program is named `{name}`"))?;
+        Self::read(text)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::super::built_in::built_in;
     use super::*;
 
     fn names(has_functions: bool, file: &str) -> Result<Vec<String>, String> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-        let read = Template::read_all(&[built_in("consul").unwrap()], has_functions, &[file]);
+        let read = Template::read_all(&["consul"], has_functions, &[file]);
         let names = read.map(|templates| templates.into_iter().map(|template| template.name).collect());
         names.map_err(|failure| failure.to_string())
     }
@@ -54,7 +59,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_template_is_named() {
+    fn a_name_that_is_no_template_or_a_file_that_is_none_is_named() {
+        let unknown = Template::read_all(&["itsio"], false, &[]).unwrap_err().to_string();
+        assert!(unknown.contains("`itsio`"), "{unknown}");
         for (file, why) in [("Cargo.toml", "template `"), ("none.yaml", "none.yaml`: No such file")] {
             let refused = names(false, file).unwrap_err();
             assert!(refused.starts_with("cannot read the ") && refused.contains(why), "{refused}");
