@@ -10,6 +10,7 @@ mod merged;
 mod seconds;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -30,9 +31,11 @@ use line::{AgentEvent, Input, Order};
 use merged::Common;
 use seconds::Seconds;
 
-pub use driver::{Connecting, Stream, by_address};
+pub use driver::{Connecting, Stream};
 pub use merged::MergedLoad;
 
+/// Time in which an agent at an address has to come.
+const ARRIVAL: Duration = Duration::from_secs(10);
 /// Time limit for opening connections, in addition to the request timeout and the ramp-up.
 const PREPARATION: Duration = Duration::from_secs(15);
 /// Notice of the start, in addition to the errors of clocks. Every agent must receive it within this time: an agent behind a slower network
@@ -71,6 +74,22 @@ pub struct RemoteAgent {
     pub name: String,
     /// The stream to it.
     pub stream: Connecting,
+}
+
+impl RemoteAgent {
+    /// The agent that listens on an address, `HOST:PORT`. It may be starting.
+    pub fn at(address: &str) -> Self {
+        Self { name: address.to_owned(), stream: driver::by_address(address.to_owned(), ARRIVAL) }
+    }
+
+    /// An agent behind a stream of its own, such as a forwarded port.
+    pub fn behind<T: Stream + 'static>(
+        name: String,
+        stream: impl Future<Output = io::Result<T>> + Send + 'static,
+    ) -> Self {
+        let stream = async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) };
+        Self { name, stream: Box::pin(stream) }
+    }
 }
 
 impl std::fmt::Debug for RemoteAgent {

@@ -54,6 +54,12 @@ pub fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A share as a percentage that [`percent`] reads: `7%`.
+pub fn percent_text(share: f64) -> String {
+    // A share that is not a binary fraction has many more digits as a percentage than the user wrote.
+    format!("{}%", (1e8 * share).round() / 1e6)
+}
+
 /// The expected precision of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
@@ -212,6 +218,9 @@ mod tests {
     #[test]
     fn a_precision_is_read_as_a_share_of_the_baseline_and_of_the_cost() {
         assert_eq!((percent("1%"), percent(" 0.5 % ")), (Ok(0.01), Ok(0.005)));
+        for text in ["7%", "0.5%", "2.25%", "100%"] {
+            assert_eq!(percent(text).map(percent_text).as_deref(), Ok(text));
+        }
         assert!(percent("1").unwrap_err().contains("`1%`"));
         assert!(percent("0%").is_err() && percent("101%").is_err() && percent("nan%").is_err());
         let of = |target_share, of_cost_share| Ok(Precision { target_share, of_cost_share });

@@ -1,6 +1,7 @@
 //! The template of a mesh or one of its functions: what its namespace and its pods need, how a caller addresses the origin, and which
 //! containers are its proxies.
 
+mod asked;
 mod built_in;
 mod objects;
 mod proxies;
@@ -160,7 +161,7 @@ impl Template {
     ///
     /// # Errors
     /// When a built-in template is invalid.
-    pub fn with_functions(mut templates: Vec<Self>) -> Result<Vec<Self>, String> {
+    fn with_functions(mut templates: Vec<Self>) -> Result<Vec<Self>, String> {
         for (_, text) in BUILT_IN {
             let template = Self::read(text)?;
             let is_there = |name: &String| templates.iter().any(|there| there.name == *name);

@@ -18,6 +18,7 @@ mod doctor;
 mod environment;
 mod find;
 mod find_arms;
+mod find_outcome;
 mod finding;
 mod gate;
 mod graph_run;
@@ -75,6 +76,7 @@ pub use find::{
     Sweep, SweepKnee, SweepPoint, TriedObjective,
 };
 pub use find_arms::{ArmTrial, FindArmsBody, FindArmsResult, FoundArm};
+pub use find_outcome::FindOutcome;
 pub use finding::{Finding, Measured, Severity, Verdict};
 pub use gate::{
     AnswerDifference, GateBody, GateLimit, GateOutcome, GateResult, ReferenceRun, StoredReference,

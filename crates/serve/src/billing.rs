@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hoptax_result::{BillBody, BillResult, Body};
-use hoptax_session::price::{
-    self, Budget, Configuration, Laboratory, PriceSettings, RequestLine, Studies, outcomes, outline,
-};
+use hoptax_session::price::{self, Budget, Configuration, PriceSettings, RequestLine, Studies};
 use hoptax_session::{EnvoyChoice, Failure, Interrupt, Options, Say, Update};
 
 use crate::folder::Folder;
@@ -99,13 +97,15 @@ impl Dropped {
         let budget = Some(Budget::begin(self.priced.budget));
         let configuration = self.configuration()?;
         let folder = Configuration::create_run_folder(Some(run))?;
-        let laboratory = Laboratory::set_up(&configuration, envoy, &folder, interrupt, say)?;
-        say(Update::Note(&outline(configuration.described(), &laboratory.listed)));
-        let tries = laboratory.try_arms(Some(MOST_BUDGETS_OF_TRIES * self.priced.budget))?;
-        say(Update::Note(&outcomes(&tries)));
-        let options = Options { envoy, ..Options::default() };
-        let studies = Studies { folder: &folder, is_resumed: false, budget, options };
-        configuration.measure(&tries, &studies, interrupt, say)
+        let studies = Studies {
+            folder: &folder,
+            is_resumed: false,
+            budget,
+            tries_within: Some(MOST_BUDGETS_OF_TRIES * self.priced.budget),
+            again: None,
+            options: Options { envoy, ..Options::default() },
+        };
+        configuration.price(&studies, interrupt, say)
     }
 
     /// Stores the bill of the first study if the second one did not end, or else the rounds of the first study; none without a complete

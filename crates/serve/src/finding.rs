@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use hoptax_load::Arrivals;
 use hoptax_result::FindEnd;
 use hoptax_session::awake::NeverHalt;
-use hoptax_session::find::{Found, Goal, Objective, Options, Preset, Server, on_server};
+use hoptax_session::find::{Aim, Found, Objective, Options, Preset, on_server};
 use hoptax_session::load::Load;
 use hoptax_session::{EnvoyChoice, Failure, Interrupt, Update, thresholds};
 
@@ -46,15 +45,7 @@ pub(crate) fn found(handle: &JobHandle, search: &Search, interrupt: &Interrupt) 
         envoy: EnvoyChoice::default(),
         never_halt: NeverHalt::Auto,
     };
-    // Independent arrivals, the default of the command.
-    let server = Server {
-        spec: search.load.unscheduled(&say)?,
-        arrivals: Arrivals::Poisson,
-        goal: Goal::Objectives,
-        each: false,
-        sweep: false,
-    };
-    let Found { result, failure } = on_server(server, &options, interrupt, &say)?;
+    let Found { result, failure } = on_server(&search.load, Aim::default(), &options, interrupt, &say)?;
     if let Some(failure) = failure {
         handle.note(&failure.to_string());
     }

@@ -12,12 +12,15 @@ use std::time::Duration;
 use hoptax_judge::comparison::{ArmIn, compare as compare_arms, configuration_differences, key_differences};
 use hoptax_plan::file::{ArmEntry, LoadSection, LoopWord, StudyFile};
 use hoptax_plan::plan::BASELINE;
+use hoptax_report::document::Document;
+use hoptax_report::documents::{self, Again};
 use hoptax_result::{
     ComparedSubject, ComparisonResult, ConfigurationDifferences, KeyDifference, StudiesComparison,
-    StudyResult,
+    StudyResult, Verdict,
 };
 use hoptax_run::configurations;
 use hoptax_stats::DECISIVE;
+use serde::Serialize;
 
 use self::subject::Subject;
 use crate::continuation::continued_by;
@@ -69,13 +72,32 @@ pub struct Compared {
     pub folder: PathBuf,
 }
 
-/// A comparison.
-#[derive(Debug)]
+/// A comparison. As JSON, it is its result.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
 pub enum Comparison {
     /// A comparison of proxies and servers.
     Subjects(Box<ComparisonResult>),
     /// A comparison of study files, arm by arm.
     Studies(Box<StudiesComparison>),
+}
+
+impl Comparison {
+    /// Its document, with the command that measures the same subjects.
+    pub fn document(&self, again: Again<'_>) -> Document {
+        match self {
+            Self::Subjects(result) => documents::comparison_of(result, again),
+            Self::Studies(result) => documents::studies_comparison_of(result, again),
+        }
+    }
+
+    /// Its verdict.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Subjects(result) => result.verdict,
+            Self::Studies(result) => result.verdict,
+        }
+    }
 }
 
 /// Measures the subjects side by side, and writes their comparison to the run folder.

@@ -4,6 +4,7 @@ mod arm_ids;
 mod arms;
 mod common;
 mod fastest;
+mod named;
 mod options;
 mod server;
 mod sweep;
@@ -17,8 +18,9 @@ pub use hoptax_checks::objective::Objective;
 
 pub use arm_ids::ArmIds;
 pub use arms::{ArmsOfStudy, TrafficOverrides};
+pub use named::study_of;
 pub use options::{Options, Preset};
-pub use server::{Goal, Server, on_server};
+pub use server::{Aim, Goal, on_server};
 
 use crate::failure::Failure;
 

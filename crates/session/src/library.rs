@@ -68,12 +68,13 @@ pub fn folder(file_name: &str) -> PathBuf {
     path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// The built-in studies: each with its question, its duration, its memory and its other requirements.
+/// The built-in studies: each with its question, its duration, its memory and its other requirements; then the command that measures one.
 ///
 /// # Errors
 /// When the catalogue of functions cannot be read.
 pub fn list() -> Result<String, Failure> {
-    Ok(listed(plans()?))
+    let next = "next: hoptax study quick   measures one of them; with --dry-run, prints its plan";
+    Ok(format!("{}\n{next}", listed(plans()?)))
 }
 
 fn listed(plans: &[(String, Plan)]) -> String {

@@ -249,7 +249,7 @@ impl Load {
     ///
     /// # Errors
     /// When `needs_account` is true and the load has no account.
-    pub fn check_account(&self, needs_account: bool) -> Result<(), Failure> {
+    pub(crate) fn check_account(&self, needs_account: bool) -> Result<(), Failure> {
         if needs_account && self.account.is_none() {
             return Err(Failure::bad_input(
                 "`cpu`, `cpu_us` and `memory` need processes on this machine: name them, such as `--account process=envoy` or `--account \

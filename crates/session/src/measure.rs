@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::{io, panic, thread};
 
-use hoptax_judge::length::Length;
 use hoptax_plan::file::Positions;
 use hoptax_plan::plan::Plan;
 use hoptax_result::{Loosened, StudyResult, counted};
@@ -19,13 +18,13 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::judged::judged_result;
 use crate::length::{ClockedCourse, RequestedLength, length, length_of_more, length_text};
-use crate::machine::{adapt, examine, is_wanted, speeds};
+use crate::machine::{adapt, examine, speeds};
 use crate::manifest::{Manifest, Programs};
 use crate::outputs::write_all;
 use crate::placement::placement;
-use crate::probe::probe;
 use crate::recorder::Recorder;
 use crate::run_folder::{self, CompleteRounds, Held, RunFolder};
+use crate::sittings::Combined;
 use crate::study::Study;
 use crate::trials::{self, Trials, Written, note_precision};
 use crate::update::{Say, Update};
@@ -103,6 +102,23 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// True if the study ended by itself, and all files of its result were written.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.ending, Ending::Complete) && self.problems.is_empty()
+    }
+
+    /// A complete study, combined with its other sittings in the same parent folder; none if it is not complete, or if there is no other.
+    ///
+    /// # Errors
+    /// When another sitting cannot be read, or the combined result cannot be written.
+    pub fn combined(&self, say: Say<'_>) -> Result<Option<Combined>, Failure> {
+        if self.is_complete() {
+            sittings::combine_with_stored(&self.result, &self.folder, &self.manifest, say)
+        } else {
+            Ok(None)
+        }
+    }
+
     /// The result of a study that ended by itself, even if it is void.
     ///
     /// # Errors
@@ -282,7 +298,7 @@ fn measure_on_this_thread(
 }
 
 /// Reads the study of a place; for a run folder, also the conditions of its rounds.
-fn read(place: &Place<'_>, is_smoke: bool) -> Result<(Study, Option<Manifest>), Failure> {
+pub(crate) fn read(place: &Place<'_>, is_smoke: bool) -> Result<(Study, Option<Manifest>), Failure> {
     match place {
         Place::New { study, .. } if is_smoke => {
             Ok((Study { command: Some(continuation::SHORT_FORM.to_owned()), ..(**study).clone() }, None))
@@ -321,7 +337,7 @@ fn envoy_choice<'a>(options: &Options<'a>, stored: Option<&'a Manifest>) -> Envo
 ///
 /// # Errors
 /// When the study, a threshold or an Envoy is not valid, with all problems.
-pub fn checked_plan(
+pub(crate) fn checked_plan(
     study: &Study,
     options: &Options<'_>,
     stored: Option<&Manifest>,
@@ -366,24 +382,6 @@ pub(crate) fn plan(
         say(Update::Note(&reduced));
     }
     Ok(plan)
-}
-
-/// A plan with its expected duration and memory, as text. Probes the machine only if the study file leaves choices to it.
-///
-/// # Errors
-/// When the machine cannot be probed.
-pub fn outline(mut plan: Plan, never_halt: NeverHalt, say: Say<'_>) -> Result<String, Failure> {
-    let mut precision = None;
-    if plan.rounds_are_open {
-        let machine = probe(&placement()?, false)?;
-        let never_halted = is_wanted(&machine, never_halt);
-        adapt(&mut plan, &machine, never_halted, say);
-        precision = forecast::on_machines_like_this(&machine, never_halted, plan.rounds);
-    }
-    let length = Length { rounds: plan.rounds, budget_s: None, until: None };
-    let needs = Estimate::from_plan(&plan).words(&length, 0);
-    let precision = precision.map_or_else(String::new, |text| format!("{text}\n"));
-    Ok(format!("{}{needs}\n{precision}", plan.outline()))
 }
 
 /// A study that has been started or resumed in its run folder.

@@ -1,19 +1,19 @@
 //! Measures the cost of a given Envoy configuration per request, and the cost that each of its parts adds.
 //!
-//! A [`Laboratory`] tries the whole and the whole without each part; [`Configuration::measure`] measures, in one study, the arms that
-//! give the same answers. If the parts do not add up, a second study measures them again, and pairs of them. `hoptax_bootstrap` changes the
-//! configuration, `hoptax_subject` reads the user's files and runs Envoy, and `hoptax_judge::bill` computes the bill from the result of a
-//! study.
+//! [`Configuration::price`] is the way of every bill: a [`Laboratory`] tries the whole and the whole without each part, and one study
+//! measures the arms that give the same answers. If the parts do not add up, a second study measures them again, and pairs of them.
+//! `hoptax_bootstrap` changes the configuration, `hoptax_subject` reads the user's files and runs Envoy, and `hoptax_judge::bill` computes
+//! the bill from the result of a study.
 
 mod activity;
 mod arm;
 mod budget;
 mod change;
+mod given_file;
 mod laboratory;
 mod named;
 mod order;
 mod passed;
-mod pod_dump;
 mod second_study;
 mod study_file;
 #[cfg(test)]
@@ -37,9 +37,12 @@ use hoptax_subject::envoy::given::{Given, GivenError};
 use hoptax_text::secrets::without_signatures;
 
 use self::budget::{Next, Pace};
-use self::laboratory::adapt;
+use self::laboratory::{Laboratory, adapt};
 use self::second_study::First;
 use self::study_file::{FEWEST_BLOCKS, MOST_BLOCKS, NAME, Source, StudyOfBill, configuration_of, study_file};
+use self::text::{measuring, outcomes, outline};
+use self::tries::Tries;
+use crate::continuation::continued_by;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::length::RequestedLength;
@@ -51,11 +54,8 @@ use crate::{library, outputs, run_folder};
 
 pub use self::budget::Budget;
 pub use self::change::Change;
-pub use self::laboratory::Laboratory;
+pub use self::given_file::{GivenFile, PodOfBill};
 pub use self::passed::Listed;
-pub use self::pod_dump::{PodDump, PodOfBill};
-pub use self::text::{measuring, outcomes, outline};
-pub use self::tries::Tries;
 pub use hoptax_bootstrap::request::RequestLine;
 
 /// Default number of rounds.
@@ -102,6 +102,10 @@ pub struct Studies<'a> {
     pub is_resumed: bool,
     /// The time limit of the bill, which its studies share; none to measure the default number of rounds.
     pub budget: Option<Budget>,
+    /// The time after which no further arm is tried; none without a limit.
+    pub tries_within: Option<Duration>,
+    /// The command that continues the bill after an interrupt, without its run folder; none if no command does.
+    pub again: Option<&'a str>,
     /// Options of the studies. Without a number of rounds, they have the default of bills.
     pub options: Options<'a>,
 }
@@ -135,11 +139,6 @@ impl<'a> Configuration<'a> {
         Ok(Self { settings, given, catalogue: library::catalogue()? })
     }
 
-    /// Description of the file if the configuration is only a part of it, as in a dump; None if the file is the configuration.
-    pub fn described(&self) -> Option<&str> {
-        self.given.described()
-    }
-
     /// Its listeners, without starting any process.
     ///
     /// # Errors
@@ -148,12 +147,20 @@ impl<'a> Configuration<'a> {
         passed::listed(adapt(&self.given, Path::new("FOLDER"))?, &self.settings, self.catalogue)
     }
 
-    /// Checks that the files named by the configuration exist.
+    /// Starts nothing. `tell` gets the listeners with their parts and all replacements, and then the command that measures them.
     ///
     /// # Errors
-    /// When one is missing.
-    pub fn check_files(&self, listed: &Listed) -> Result<(), Failure> {
-        self.given.check_files(&listed.adapted).map_err(Failure::bad_input)
+    /// As of [`Self::listed`], when a file that the configuration names is missing, and when `tell` fails.
+    pub fn dry_run(&self, tell: &dyn Fn(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+        let listed = self.listed()?;
+        tell(&self.outline(&listed))?;
+        self.given.check_files(&listed.adapted).map_err(Failure::bad_input)?;
+        measuring(&listed).map_or(Ok(()), |next| tell(&next))
+    }
+
+    fn outline(&self, listed: &Listed) -> String {
+        // A dump is more than the configuration.
+        outline(self.given.described(), listed)
     }
 
     /// Creates the run folder of the bill; `folder` is none for one that is named after the time.
@@ -181,11 +188,56 @@ impl<'a> Configuration<'a> {
             .map_err(|error| Failure::environment(format!("cannot find `{}`: {error}", path.display())))
     }
 
-    /// Measures the arms that give the same answers as the whole, and writes the bill to the run folder.
+    /// Tries the arms and measures nothing. `tell` gets the listeners with their parts and all replacements, and then the outcomes.
     ///
     /// # Errors
-    /// When a study cannot begin, fails or is interrupted.
-    pub fn measure(
+    /// When a requirement is missing, no arm can be tried, `tell` fails, and after an interrupt.
+    pub fn tries(
+        &self,
+        studies: &Studies<'_>,
+        tell: &dyn Fn(&str) -> Result<(), Failure>,
+        interrupt: &Interrupt,
+        say: Say<'_>,
+    ) -> Result<(), Failure> {
+        let tried = self.try_arms(studies, tell, interrupt, say);
+        tried.map(drop).map_err(|failure| studies.ended_by(failure, interrupt))
+    }
+
+    /// Tries the arms, with the outcomes as notes, and measures the bill in the run folder.
+    ///
+    /// # Errors
+    /// When a requirement is missing, no arm can be tried, and when a study cannot begin, fails or is interrupted.
+    pub fn price(
+        &self,
+        studies: &Studies<'_>,
+        interrupt: &Interrupt,
+        say: Say<'_>,
+    ) -> Result<BillResult, Failure> {
+        let note = |text: &str| {
+            say(Update::Note(text));
+            Ok(())
+        };
+        let tried = self.try_arms(studies, &note, interrupt, say);
+        let priced = tried.and_then(|tries| self.measure(&tries, studies, interrupt, say));
+        priced.map_err(|failure| studies.ended_by(failure, interrupt))
+    }
+
+    fn try_arms(
+        &self,
+        studies: &Studies<'_>,
+        tell: &dyn Fn(&str) -> Result<(), Failure>,
+        interrupt: &Interrupt,
+        say: Say<'_>,
+    ) -> Result<Tries, Failure> {
+        let laboratory = Laboratory::set_up(self, studies.options.envoy, studies.folder, interrupt, say)?;
+        tell(&self.outline(&laboratory.listed))?;
+        let tries = laboratory.try_arms(studies.tries_within)?;
+        tell(&outcomes(&tries))?;
+        Ok(tries)
+    }
+
+    /// Measures the arms that give the same answers as the whole, and writes the bill to the run folder.
+    fn measure(
         &self,
         tries: &Tries,
         studies: &Studies<'_>,
@@ -280,6 +332,19 @@ struct Length {
 }
 
 impl Studies<'_> {
+    /// How a bill ended that failed. An error after an interrupt is a consequence of it.
+    fn ended_by(&self, failure: Failure, interrupt: &Interrupt) -> Failure {
+        let interrupted = match failure {
+            failure if failure.is_interrupt() => failure,
+            _ if interrupt.is_requested() => Failure::interrupted(),
+            failure => return failure,
+        };
+        match self.again {
+            Some(command) => continued_by(interrupted, command, self.folder),
+            None => interrupted,
+        }
+    }
+
     /// The time for rounds of the last study, if it runs at the pace of the first; none without a budget.
     fn left(&self, pace: &Pace) -> Option<Duration> {
         self.budget.map(|budget| budget.of_last(Instant::now(), pace))

@@ -28,7 +28,7 @@ pub(crate) const COUNTS_NO_CPU_TIME: &str = "this kernel does not count the CPU 
 ///
 /// # Errors
 /// The first of these that does not hold, with advice.
-pub fn check_machine(
+pub(crate) fn check_machine(
     plan: &Plan,
     folder: &Path,
     accepts_memory: Option<&(dyn Fn(&str) -> bool + Sync)>,

@@ -80,7 +80,7 @@ pub fn read(path: &Path) -> Result<(String, Manifest), Failure> {
 ///
 /// # Errors
 /// When the folder has no study that can be resumed, and all problems of its study file.
-pub fn study(path: &Path) -> Result<(Study, Manifest), Failure> {
+pub(crate) fn study(path: &Path) -> Result<(Study, Manifest), Failure> {
     let (text, manifest) = read(path)?;
     let folder = PathBuf::from(&manifest.folder_of_file);
     let study = Study::kept(text, &path.join(STUDY), manifest.file_name.as_deref(), folder)?;
@@ -142,10 +142,10 @@ fn not_created(path: &Path, error: &io::Error) -> Failure {
 /// Checks if a new study could begin in a folder, and leaves nothing behind.
 ///
 /// # Errors
-/// When the folder holds a result or rounds that would be overwritten without `force`, its path is not UTF-8, or nothing can be created in
-/// it, or in the nearest folder above it that exists.
-pub fn check_new(path: &Path, force: bool) -> Result<(), Failure> {
-    check_free(path, Held::unless_forced(force))?;
+/// When the folder holds a result or rounds that must not be overwritten, its path is not UTF-8, or nothing can be created in it, or in the
+/// nearest folder above it that exists.
+pub(crate) fn check_new(path: &Path, held: Held) -> Result<(), Failure> {
+    check_free(path, held)?;
     check_encoding(path)?;
     let existing = path.ancestors().find(|folder| fs::symlink_metadata(folder).is_ok());
     // Permissions do not tell: those of `/proc` let the superuser write there.
@@ -419,7 +419,9 @@ mod tests {
     fn a_folder_is_checked_without_being_created() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
-        let kind = |path: &Path, force: bool| check_new(path, force).map_err(|failure| failure.kind);
+        let kind = |path: &Path, force: bool| {
+            check_new(path, Held::unless_forced(force)).map_err(|failure| failure.kind)
+        };
         assert_eq!(kind(&at.join("a/b"), false), Ok(()));
         assert_eq!(fs::read_dir(at).unwrap().count(), 0, "nothing is left behind");
         fs::write(at.join("file"), "").unwrap();

@@ -34,7 +34,7 @@ pub struct Combined {
 ///
 /// # Errors
 /// When another sitting cannot be read, or the combined result cannot be written.
-pub fn combine_with_stored(
+pub(crate) fn combine_with_stored(
     result: &StudyResult,
     folder: &Path,
     manifest: &Manifest,

@@ -34,7 +34,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Stream>>> + Send>>;
 
 /// Connects to an agent by its address, `HOST:PORT`. Tries again until `within` is over, because the agent may be starting.
-pub fn by_address(address: String, within: Duration) -> Connecting {
+pub(super) fn by_address(address: String, within: Duration) -> Connecting {
     Box::pin(async move {
         let until = Instant::now() + within;
         let mut last = io::Error::from(io::ErrorKind::TimedOut);

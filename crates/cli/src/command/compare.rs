@@ -1,13 +1,11 @@
 //! `hoptax compare`: measures subjects side by side, and decides if they differ.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use hoptax_judge::precision::percent;
-use hoptax_report::document::Document;
-use hoptax_report::documents::{self, Again};
-use hoptax_result::{Body, Report};
-use hoptax_session::compare::{Compared, Comparison, ComparisonSettings, compare};
+use hoptax_judge::precision::{percent, percent_text};
+use hoptax_report::documents::Again;
+use hoptax_session::compare::{Compared, ComparisonSettings, compare};
 use hoptax_text::command_line::path_words;
 
 use crate::arguments::shared::{DecisionArguments, RunArguments};
@@ -81,40 +79,23 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Code, Failure> {
     };
     let interrupt = interrupt::listen()?;
     let Compared { comparison, folder } = progress::shown(|say| compare(&settings, &interrupt, say))?;
-    let again = Again { command: &command, folder: &folder, missing: None };
-    match comparison {
-        Comparison::Subjects(result) => {
-            print(arguments, &result, || documents::comparison_of(&result, again), &folder)
-        }
-        Comparison::Studies(result) => {
-            print(arguments, &result, || documents::studies_comparison_of(&result, again), &folder)
-        }
-    }
+    print::document_or_json(run.json.file(), &comparison, || {
+        let again = Again { command: &command, folder: &folder, missing: None };
+        comparison.document(again).in_folder(&folder, "report.html")
+    })?;
+    Ok(Code::from(comparison.verdict()))
 }
 
 /// The command that measures the same subjects with the same options, without its length and its run folder.
 fn again(arguments: &CompareArguments) -> String {
-    // A share that is not a binary fraction has many more digits as a percentage than the user wrote.
-    let margin = format!("{}%", (1e8 * arguments.margin).round() / 1e6);
-    let margin = if margin == USUAL_MARGIN { String::new() } else { format!(" --margin {margin}") };
+    let margin = Some(percent_text(arguments.margin)).filter(|margin| margin != USUAL_MARGIN);
+    let margin = margin.map_or_else(String::new, |margin| format!(" --margin {margin}"));
     format!("hoptax compare {}{margin}{}", path_words(&arguments.subjects), arguments.run.measure.again())
 }
 
 /// The command that continues the comparison after an interrupt, without its run folder: the file of the result is not written yet.
 fn continuing(arguments: &CompareArguments) -> String {
     again(arguments) + &arguments.run.json.again()
-}
-
-fn print<T: Body>(
-    arguments: &CompareArguments,
-    result: &Report<T>,
-    document: impl FnOnce() -> Document,
-    folder: &Path,
-) -> Result<Code, Failure> {
-    print::document_or_json(arguments.run.json.file(), result, || {
-        document().in_folder(folder, "report.html")
-    })?;
-    Ok(Code::from(result.verdict))
 }
 
 #[cfg(test)]

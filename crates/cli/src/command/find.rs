@@ -1,6 +1,5 @@
 //! `hoptax find`: finds the highest rate at which a server, or each of several arms of a study, holds objectives.
 
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,9 +9,9 @@ use hoptax_checks::thresholds::Limits;
 use hoptax_load::Arrivals;
 use hoptax_load::options::ARRIVALS_OF_SEARCH;
 use hoptax_report::documents::{self, GivenOptions, SearchedArms};
-use hoptax_result::{FastestMode, FindArmsResult, FindEnd, FindResult, FindState, FoundArm};
+use hoptax_result::FindOutcome;
 use hoptax_session::find::{
-    ArmIds, ArmsOfStudy, Found, Goal, Options, Preset, Server, TrafficOverrides, on_server,
+    Aim, ArmIds, ArmsOfStudy, Found, Goal, Options, Preset, TrafficOverrides, on_server, study_of,
 };
 use hoptax_session::load::Load;
 use hoptax_session::{Study, thresholds};
@@ -152,30 +151,24 @@ fn options<'a>(arguments: &'a FindArguments, limits: &'a Limits) -> Options<'a> 
 
 /// Searches on a server.
 fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Code, Failure> {
-    refuse_study(arguments)?;
-    if arguments.objectives.is_empty() && arguments.goal != Goal::FastestMode {
-        return Err(Failure::bad_input("name an objective that must hold, such as `--slo 'p99<5ms'`"));
-    }
     let load = Load::from(&arguments.traffic);
-    load.check_account(arguments.objectives.iter().any(Objective::needs_account))?;
-    let server = Server {
-        spec: load.unscheduled(&print::say)?,
+    let aim = Aim {
         arrivals: arguments.arrivals.clone(),
         goal: arguments.goal,
         each: arguments.each,
         sweep: arguments.sweep,
     };
     let interrupt = interrupt::listen()?;
-    let Found { result, failure } = progress::shown(|say| on_server(server, options, &interrupt, say))?;
+    let Found { result, failure } = progress::shown(|say| on_server(&load, aim, options, &interrupt, say))?;
     let of_both = arguments.traffic.again() + &arguments.checks.again();
     let given = GivenOptions { of_both: &of_both, of_itself: if arguments.sweep { " --sweep" } else { "" } };
     print::document_or_json(arguments.json.file(), &result, || documents::find_of(&result, given))?;
-    failure.map_or_else(|| Ok(code_of(&result)), Err)
+    failure.map_or_else(|| Ok(code(result.outcome())), Err)
 }
 
 /// Searches on the arms with these ids.
 fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> Result<Code, Failure> {
-    let source = study(arguments)?;
+    let source = study_of(&arguments.traffic.urls)?;
     let study = Study::named(source)?;
     let overrides =
         TrafficOverrides { seed: arguments.traffic.seed.given, arrivals: arguments.arrivals.clone() };
@@ -188,7 +181,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
     let Found { result, failure } = progress::shown(|say| arms.search(options, &interrupt, say))?;
     let again = again_on_arms(arguments, ids, source);
     print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, &again))?;
-    failure.map_or_else(|| Ok(code_of_arms(&result)), Err)
+    failure.map_or_else(|| Ok(code(result.outcome())), Err)
 }
 
 /// The commands that search the same arms, without a time limit, and that measure their study.
@@ -214,63 +207,13 @@ fn again_on_arms(arguments: &FindArguments, ids: &[String], source: &str) -> Sea
     }
 }
 
-/// Refuses a study file without `--arms`.
-fn refuse_study(arguments: &FindArguments) -> Result<(), Failure> {
-    let is_study =
-        |url: &&str| matches!(Path::new(url).extension().and_then(OsStr::to_str), Some("yaml" | "yml"));
-    let urls = arguments.traffic.urls.iter().map(|url| &**url);
-    match urls.filter(|url| !url.contains("://")).find(is_study) {
-        Some(study) => Err(Failure::bad_input(format!(
-            "`{study}` is a study file: name the arms to search, such as `--arms baseline,lua`"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The study that is named instead of a URL.
-fn study(arguments: &FindArguments) -> Result<&str, Failure> {
-    match arguments.traffic.urls.as_slice() {
-        [url] if url.contains("://") => Err(Failure::bad_input(format!(
-            "--arms names arms of a study: give a study file instead of `{}`, or remove --arms",
-            &**url
-        ))),
-        [study] => Ok(study),
-        _ => Err(Failure::bad_input("--arms names arms of one study: give one study file")),
-    }
-}
-
-/// The exit code of a result. A fastest mode that the generator hid counts like a rate that the generator could not produce.
-fn code_of(result: &FindResult) -> Code {
-    let unknown = result.fastest_mode.as_ref().and_then(FastestMode::unknown);
-    let states = result.goals.iter().map(|goal| goal.state);
-    code(result.ended_by, states.chain(unknown.map(|_| FindState::GeneratorLimited)))
-}
-
-/// The exit code of a result of arms. An unknown ratio makes the result void, unless an arm held at the highest rate.
-fn code_of_arms(result: &FindArmsResult) -> Code {
-    let any = |is: fn(&FoundArm) -> bool| result.arms.iter().any(is);
-    let has_no_ratio = |arm: &FoundArm| {
-        matches!(arm.found.state, FindState::Found | FindState::Bounded) && arm.no_ratio.is_some()
-    };
-    let holds_at_maximum = |arm: &FoundArm| arm.found.state == FindState::MaximumHeld;
-    match code(result.ended_by, result.arms.iter().map(|arm| arm.found.state)) {
-        Code::Success if any(has_no_ratio) && !any(holds_at_maximum) => Code::Void,
-        code => code,
-    }
-}
-
-/// The exit code of a search with these states.
-fn code(ended_by: FindEnd, states: impl Iterator<Item = FindState>) -> Code {
-    let states: Vec<FindState> = states.collect();
-    let any = |state: FindState| states.contains(&state);
-    if ended_by == FindEnd::Interrupt {
-        Code::Interrupted
-    } else if any(FindState::GeneratorLimited) || any(FindState::Unfinished) {
-        Code::Void
-    } else if any(FindState::MinimumFailed) {
-        Code::ConditionFailed
-    } else {
-        Code::Success
+/// The exit code of a search.
+fn code(outcome: FindOutcome) -> Code {
+    match outcome {
+        FindOutcome::Found => Code::Success,
+        FindOutcome::MinimumFailed => Code::ConditionFailed,
+        FindOutcome::Unknown => Code::Void,
+        FindOutcome::Interrupted => Code::Interrupted,
     }
 }
 
@@ -329,7 +272,8 @@ mod tests {
             let line = format!("hoptax find --slo p99<5ms {more} my.yaml");
             let parsed = parsed(line.split_whitespace()).unwrap();
             let Command::Find(arguments) = parsed.command else { panic!("{parsed:?}") };
-            again_on_arms(&arguments, &arguments.arms.as_ref().unwrap().0, study(&arguments).unwrap())
+            let source = study_of(&arguments.traffic.urls).unwrap();
+            again_on_arms(&arguments, &arguments.arms.as_ref().unwrap().0, source)
         };
         let SearchedArms { search, study } = again("--arms a,b --budget 1m --json -");
         assert_eq!(search, "hoptax find --slo 'p99<5ms' --arms a,b my.yaml");
@@ -339,16 +283,5 @@ mod tests {
         let SearchedArms { search, study } = again(&format!("{range} {measured}"));
         assert_eq!(search, format!("hoptax find --slo 'p99<5ms' {range} {measured} my.yaml"));
         assert_eq!(study, format!("hoptax study my.yaml {measured}"));
-    }
-
-    #[test]
-    fn the_worst_state_decides_the_exit_code_and_an_interrupt_comes_first() {
-        use FindState::{Bounded, Found, GeneratorLimited, MaximumHeld, MinimumFailed, Unfinished};
-        let of = |states: &[FindState]| code(FindEnd::Budget, states.iter().copied());
-        assert_eq!(of(&[Found, MaximumHeld, Bounded]), Code::Success);
-        assert_eq!(of(&[Found, MinimumFailed]), Code::ConditionFailed);
-        assert_eq!(of(&[MinimumFailed, GeneratorLimited]), Code::Void);
-        assert_eq!(of(&[Unfinished]), Code::Void);
-        assert_eq!(code(FindEnd::Interrupt, [MinimumFailed].into_iter()), Code::Interrupted);
     }
 }

@@ -1,6 +1,5 @@
 //! `hoptax mesh`: measures the cost per request of pod networks and meshes in a cluster.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,7 +63,7 @@ pub(crate) struct MeshArguments {
     #[command(flatten)]
     cluster: ClusterArguments,
     /// Mesh that is installed in the cluster, or a function of one; repeatable, or separated by commas
-    #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN))]
+    #[arg(long = "mesh", value_name = "NAME", value_delimiter = ',', value_parser = values::one_of(BUILT_IN.map(|(name, _)| (name, name))))]
     meshes: Vec<&'static str>,
     /// Also measure each built-in function of these meshes
     #[arg(long, requires = "meshes")]
@@ -156,21 +155,8 @@ pub(crate) fn run(arguments: &MeshArguments) -> Result<Code, Failure> {
 }
 
 fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
-    let mut built_in =
-        arguments.meshes.iter().map(|text| Template::read(text)).collect::<Result<Vec<_>, _>>();
-    if arguments.functions {
-        built_in = built_in.and_then(Template::with_functions);
-    }
-    let built_in = built_in.map_err(Failure::bad_input)?;
-    let own = arguments.templates.iter().map(|path| {
-        let refused = |why: &dyn std::fmt::Display| {
-            Failure::bad_input(format!("cannot read the template `{}`: {why}", path.display()))
-        };
-        let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
-        Template::read(&text).map_err(|error| refused(&error))
-    });
     let asked = Asked {
-        meshes: built_in.into_iter().map(Ok).chain(own).collect::<Result<_, _>>()?,
+        meshes: Template::read_all(&arguments.meshes, arguments.functions, &arguments.templates)?,
         image: arguments.image.clone(),
         pull: arguments.pull,
         rate: arguments.rate.per_second,
@@ -189,8 +175,7 @@ fn plan(arguments: &MeshArguments) -> Result<Plan, Failure> {
 
 /// The options that measure the same again.
 fn again(arguments: &MeshArguments) -> String {
-    let meshes = arguments.meshes.iter().filter_map(|text| Template::read(text).ok());
-    let meshes = meshes.map(|template| option("--mesh", Some(template.name)));
+    let meshes = arguments.meshes.iter().map(|name| option("--mesh", Some(name)));
     let functions = arguments.functions.then(|| " --functions".to_owned());
     let own = arguments.templates.iter().map(|path| path_option("--template", Some(path)));
     let max_rate = arguments.max_rate.then(|| " --max-rate".to_owned());

@@ -2,19 +2,16 @@
 
 mod pod_dump;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hoptax_bootstrap::request::RequestLine;
 use hoptax_cluster::PodName;
 use hoptax_report::documents::{self, Again};
-use hoptax_session::price::{
-    Budget, Change, Configuration, Laboratory, PriceSettings, Studies, measuring, outcomes, outline, page,
-};
-use hoptax_session::{Interrupt, Options, RequestedLength, continued_by, thresholds};
+use hoptax_session::price::{Budget, Change, Configuration, GivenFile, PriceSettings, Studies, page};
+use hoptax_session::{Options, RequestedLength, thresholds};
 use hoptax_text::command_line::{option, path_word};
 
-use self::pod_dump::Given;
 use crate::arguments::shared::{
     BudgetArguments, ClusterArguments, CorePriceArguments, HeaderArguments, RunArguments,
 };
@@ -23,19 +20,8 @@ use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
 
 /// Options of tries and measurements, which a dry run has not.
-const MEASURED: [&str; 11] = [
-    "only_try",
-    "what_if",
-    "rate",
-    "price_per_core_hour",
-    "rounds",
-    "budget",
-    "envoy",
-    "thresholds",
-    "out",
-    "resume",
-    "json",
-];
+const MEASURED: &str =
+    "only_try what_if rate price_per_core_hour rounds budget envoy thresholds out resume json";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -88,7 +74,7 @@ pub(crate) struct PriceArguments {
     #[command(flatten)]
     of_pod: PodArguments,
     /// Print listeners, requests, parts and replacements, and start nothing
-    #[arg(long, conflicts_with_all = MEASURED)]
+    #[arg(long, conflicts_with_all = MEASURED.split(' '))]
     dry_run: bool,
     /// Try each arm, report which parts act on the request, and measure nothing
     #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "thresholds", "resume", "json"])]
@@ -156,19 +142,22 @@ pub(crate) struct PodArguments {
 pub(crate) fn run(arguments: &PriceArguments) -> Result<Code, Failure> {
     // Check before the tries, which take seconds.
     thresholds::limits(&arguments.run.measure.checks.thresholds)?;
-    let given = Given::from_arguments(arguments)?;
+    let given = pod_dump::given(arguments)?;
     let ended = price_given(arguments, &given);
-    if ended.is_err() {
-        given.leave();
+    // An error may name lines of the dump.
+    if ended.is_err()
+        && let Some(path) = given.left()
+    {
+        print::note(&format!("the dump is `{}`", path.display()));
     }
     ended
 }
 
 /// Prices the configuration in a file.
-fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failure> {
+fn price_given(arguments: &PriceArguments, given: &GivenFile) -> Result<Code, Failure> {
     let headers = arguments.headers.all();
     let configuration = Configuration::read(PriceSettings {
-        configuration: given.path(),
+        configuration: &given.path,
         listener: arguments.listener.as_deref(),
         request: arguments.request.as_ref(),
         headers: &headers,
@@ -178,62 +167,38 @@ fn price_given(arguments: &PriceArguments, given: &Given) -> Result<Code, Failur
         price_per_core_hour: arguments.core_price.per_hour,
     })?;
     if arguments.dry_run {
-        let listed = configuration.listed()?;
-        print::list(&outline(configuration.described(), &listed))?;
-        configuration.check_files(&listed)?;
-        return measuring(&listed).map_or(Ok(()), |next| print::list(&next)).map(|()| Code::Success);
+        return configuration.dry_run(&print::list).map(|()| Code::Success);
     }
     if let Some(folder) = &arguments.resume {
         // Check before the tries, which take seconds.
         configuration.check_resumed(folder)?;
     }
-    let folder = arguments.resume.as_deref().or(given.run_folder()).or(arguments.run.out.folder());
+    let RunArguments { rounds, out, measure, json } = &arguments.run;
+    let folder = arguments.resume.as_deref().or(given.run_folder.as_deref()).or(out.folder());
     let folder = Configuration::create_run_folder(folder)?;
-    let budget = arguments.budget.time.map(Budget::begin);
-    let interrupt = interrupt::listen()?;
-    match price(arguments, &configuration, &folder, budget, &interrupt) {
-        // An error after an interrupt is a consequence of it.
-        Err(failure) if interrupt.is_requested() || failure.is_interrupt() => {
-            let interrupted = if failure.is_interrupt() { failure } else { Failure::interrupted() };
-            Err(continued_by(interrupted, &continuing(arguments), &folder))
-        }
-        priced => priced,
-    }
-}
-
-/// Tries the arms, measures the bill in `folder`, and prints it.
-fn price(
-    arguments: &PriceArguments,
-    configuration: &Configuration<'_>,
-    folder: &Path,
-    budget: Option<Budget>,
-    interrupt: &Interrupt,
-) -> Result<Code, Failure> {
-    // Only the bill goes to stdout.
-    let print = |text: &str| {
-        if arguments.only_try {
-            return print::result(text);
-        }
-        print::note(text);
-        Ok(())
+    let continuing = continuing(arguments);
+    let studies = Studies {
+        folder: &folder,
+        is_resumed: arguments.resume.is_some(),
+        budget: arguments.budget.time.map(Budget::begin),
+        tries_within: None,
+        again: Some(&continuing),
+        options: Options {
+            length: RequestedLength { rounds: *rounds, ..RequestedLength::default() },
+            ..measure.options()
+        },
     };
-    let RunArguments { rounds, measure, json, .. } = &arguments.run;
-    let laboratory =
-        Laboratory::set_up(configuration, measure.envoy.choice(), folder, interrupt, &print::say)?;
-    print(&outline(configuration.described(), &laboratory.listed))?;
-    let tries = laboratory.try_arms(None)?;
-    print(&outcomes(&tries))?;
+    let interrupt = interrupt::listen()?;
     if arguments.only_try {
+        configuration.tries(&studies, &print::result, &interrupt, &print::say)?;
         return Ok(Code::Success);
     }
-    let length = RequestedLength { rounds: *rounds, ..RequestedLength::default() };
-    let options = Options { length, ..measure.options() };
-    let studies = Studies { folder, is_resumed: arguments.resume.is_some(), budget, options };
-    let bill = progress::shown(|say| configuration.measure(&tries, &studies, interrupt, say))?;
+    // Only the bill goes to stdout.
+    let bill = progress::shown(|say| configuration.price(&studies, &interrupt, say))?;
     print::document_or_json(json.file(), &bill, || {
         let command = again(arguments);
-        let again = Again { command: &command, folder, missing: missing(arguments) };
-        documents::bill_of(&bill, again).with_page(page(folder)).shown_by(folder.display())
+        let again = Again { command: &command, folder: &folder, missing: missing(arguments) };
+        documents::bill_of(&bill, again).with_page(page(&folder)).shown_by(folder.display())
     })?;
     Ok(Code::from(bill.verdict))
 }

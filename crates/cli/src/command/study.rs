@@ -10,8 +10,8 @@ use hoptax_result::StudyResult;
 use hoptax_run::runner::Ending;
 use hoptax_session::sittings::{self, Combined};
 use hoptax_session::{
-    EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, checked_plan, continued_by,
-    decisions, library, measure, outline, requirements, run_folder,
+    DryRun, EarlierSitting, Held, Measured, Options, Place, RequestedLength, Study, continued_by, decisions,
+    dry_run, library, measure,
 };
 
 use crate::arguments::shared::{
@@ -115,8 +115,7 @@ pub(crate) struct StudyArguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
     if arguments.study == "list" {
-        let next = "next: hoptax study quick   measures one of them; with --dry-run, prints its plan";
-        return print::list(&format!("{}\n{next}", library::list()?)).map(|()| Code::Success);
+        return print::list(&library::list()?).map(|()| Code::Success);
     }
     if !arguments.combine.is_empty() {
         let (folders, out) = (&arguments.combine, arguments.out.folder());
@@ -140,9 +139,6 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
         accepts_memory: Some(&accepts),
         ..arguments.measure.options()
     };
-    if arguments.dry_run {
-        return dry_run(arguments, &options);
-    }
     let place = match &arguments.resume {
         Some(folder) => Place::Resumed(folder),
         None => Place::New {
@@ -151,23 +147,20 @@ pub(crate) fn run(arguments: &StudyArguments) -> Result<Code, Failure> {
             held: Held::unless_forced(arguments.force),
         },
     };
+    if arguments.dry_run {
+        let DryRun { text, can_begin } = dry_run(&place, &options, &print::say)?;
+        print::list(&text)?;
+        return can_begin.map(|()| Code::Success);
+    }
     let interrupt = interrupt::listen()?;
     let measured = progress::shown(|say| measure(&place, &options, &interrupt, say))?;
-    let is_complete = matches!(measured.ending, Ending::Complete) && measured.problems.is_empty();
-    if arguments.smoke && is_complete && !print::has_details() {
-        show_smoke(arguments, &measured.folder)?;
+    if arguments.smoke && measured.is_complete() && !print::has_details() {
+        let page = measured.folder.join("report.html");
+        print::result(&given(arguments, None).of_short_form(page.display()))?;
     } else if measured.result.plan.rounds_completed > 0 {
         show(&measured.result, arguments, &measured.folder)?;
     }
-    let combined = match measured.ending {
-        Ending::Complete if arguments.again && is_complete => sittings::combine_with_stored(
-            &measured.result,
-            &measured.folder,
-            &measured.manifest,
-            &print::say,
-        )?,
-        _ => None,
-    };
+    let combined = if arguments.again { measured.combined(&print::say)? } else { None };
     let code = ended(measured, arguments)?;
     show_combined(combined)?;
     Ok(code)
@@ -217,16 +210,6 @@ fn show(result: &StudyResult, arguments: &StudyArguments, folder: &Path) -> Resu
     print::document(&documents::given_study(result, &given).in_folder(folder, "report.html"))
 }
 
-/// Prints what the short form of a study showed. Its verdict and its numbers would read as those of the study.
-fn show_smoke(arguments: &StudyArguments, folder: &Path) -> Result<(), Failure> {
-    print::result(&format!(
-        "Every part of the study started. The numbers of this short form mean nothing.\n\n\
-         next: {anew}   measures it\npage: {page}",
-        anew = given(arguments, None).anew(),
-        page = folder.join("report.html").display()
-    ))
-}
-
 /// Prints combined sittings.
 fn show_combined(combined: Option<Combined>) -> Result<(), Failure> {
     let Some(Combined { result, document }) = combined else { return Ok(()) };
@@ -235,19 +218,6 @@ fn show_combined(combined: Option<Combined>) -> Result<(), Failure> {
         print::note(caveat);
     }
     Ok(())
-}
-
-/// Prints a plan and its expected duration and memory, and then what this machine lacks for it.
-fn dry_run(arguments: &StudyArguments, options: &Options<'_>) -> Result<Code, Failure> {
-    let (study, manifest) = match &arguments.resume {
-        Some(folder) => run_folder::study(folder).map(|(study, manifest)| (study, Some(manifest)))?,
-        None => (Study::named(&arguments.study)?, None),
-    };
-    let plan = checked_plan(&study, options, manifest.as_ref(), &print::say)?;
-    arguments.out.folder().map_or(Ok(()), |folder| run_folder::check_new(folder, arguments.force))?;
-    let can_begin = requirements::check_machine(&plan, &study.folder, options.accepts_memory, &print::say);
-    print::list(&outline(plan, options.never_halt, &print::say)?)?;
-    can_begin.map(|()| Code::Success)
 }
 
 /// Asks the user; without a terminal, the answer is no.

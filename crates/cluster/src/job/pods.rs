@@ -110,6 +110,18 @@ pub struct Agent {
     pub state: State,
 }
 
+impl Agent {
+    /// Adds to the agent of a result what the cluster knows: its node, and why its connection ended.
+    pub fn add_to(self, agent: &mut hoptax_result::Agent) {
+        agent.node = self.node;
+        if let (Some(reason), State::Lost(trouble)) = (&mut agent.reason, self.state)
+            && !reason.contains(&trouble.why)
+        {
+            *reason = format!("{reason}; its pod {}", trouble.why);
+        }
+    }
+}
+
 /// The agents of a Job in the order of their indices, from its pods, its events, and the agents of the previous poll.
 pub fn agents(job: &AgentJob, pods: &List<Pod>, events: &List<Event>, before: &[Agent]) -> Vec<Agent> {
     let mut all = vec![Agent::default(); job.agents as usize];

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent, Stream};
+use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent};
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::PendingAgent;
 use hoptax_load::Pace;
@@ -173,10 +173,7 @@ fn sent(
         max_error_share: Some(1.0),
         ..Sending::default()
     };
-    let called = |PendingAgent { name, stream }| RemoteAgent {
-        name,
-        stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
-    };
+    let called = |PendingAgent { name, stream }| RemoteAgent::behind(name, stream);
     let request = LoadRequest {
         sending: &sending,
         agents: arm.running.pending_agents().into_iter().map(called).collect(),

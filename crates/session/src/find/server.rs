@@ -16,9 +16,10 @@ use super::common::{
 };
 use super::options::{Options, Settings, Time};
 use super::trials::{CLOSED_LOOP, SendLoad, Trials, answered_rate};
-use super::{Found, fastest, sweep};
+use super::{Found, fastest, named, sweep};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::load::Load;
 use crate::update::{Say, Update};
 use crate::{awake, environment};
 
@@ -26,11 +27,9 @@ use crate::{awake, environment};
 const NO_TIME: &str =
     "--budget leaves no time for a trial after the closed loop, with --timeout for the last responses";
 
-/// A server to search on, with the options that only such a search has.
+/// What is searched for on a server.
 #[derive(Clone, Debug)]
-pub struct Server {
-    /// The closed loop before the search. All trials share its requests, connections and seed.
-    pub spec: TrialSpec,
+pub struct Aim {
     /// The arrival process of trials.
     pub arrivals: Arrivals,
     /// The rate to find.
@@ -39,6 +38,12 @@ pub struct Server {
     pub each: bool,
     /// True to measure response times up to the rate afterwards.
     pub sweep: bool,
+}
+
+impl Default for Aim {
+    fn default() -> Self {
+        Self { arrivals: Arrivals::Poisson, goal: Goal::default(), each: false, sweep: false }
+    }
 }
 
 /// The rate that a search is for.
@@ -51,21 +56,37 @@ pub enum Goal {
     FastestMode,
 }
 
-/// Searches on a server.
+/// A server to search on, and what is searched for.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    /// The closed loop before the search. All trials share its requests, connections and seed.
+    pub(super) spec: TrialSpec,
+    pub(super) aim: Aim,
+}
+
+/// Searches on the server of a load.
 ///
 /// # Errors
-/// When the search cannot begin, and when it is interrupted before anything is known.
+/// When the load or the aim is not valid, when the search cannot begin, and when it is interrupted before anything is known.
 pub fn on_server(
-    mut server: Server,
+    load: &Load,
+    aim: Aim,
     options: &Options<'_>,
     interrupt: &Interrupt,
     say: Say<'_>,
 ) -> Result<Found<FindResult>, Failure> {
-    let servers = server.spec.traffic.addresses().map(|address| address.ip());
+    named::check_urls(&load.requests.urls)?;
+    if options.objectives.is_empty() && aim.goal != Goal::FastestMode {
+        return Err(Failure::bad_input("name an objective that must hold, such as `--slo 'p99<5ms'`"));
+    }
+    load.check_account(common::limits_processes(options.objectives))?;
+    let mut spec = load.unscheduled(say)?;
+    let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = awake::for_servers(servers, options.never_halt, say)?;
-    server.spec.never_halted = awake.is_some();
-    let environment = environment::current(server.spec.never_halted);
+    spec.never_halted = awake.is_some();
+    let environment = environment::current(spec.never_halted);
     let of_machine = environment.clone();
+    let server = Server { spec, aim };
     let send_load = move |spec: &TrialSpec| trial::run(spec, of_machine.clone(), interrupt.flag(), None);
     search(server, options, environment, Box::new(send_load), interrupt, say)
 }
@@ -82,7 +103,7 @@ pub(super) fn search(
     common::check_range(options)?;
     let settings = options.settings();
     let time = Time::begin(options.budget.unwrap_or(settings.budget));
-    let Server { spec, arrivals, goal, each, sweep } = server;
+    let Server { spec, aim: Aim { arrivals, goal, each, sweep } } = server;
     let mut trials = Trials::new(spec, arrivals, options, interrupt, send_load);
     let length = if goal == Goal::FastestMode { fastest::LENGTH } else { CLOSED_LOOP };
     let first = trials.closed_loop(length)?.ok_or_else(Failure::interrupted)?;

@@ -14,12 +14,13 @@ use hoptax_subject::envoy::release::EnvoyChoice;
 
 use super::common::{criteria, goals, refusal};
 use super::options::Options;
-use super::server::{Goal, Server, search};
+use super::server::{Aim, Goal, Server, on_server, search};
 use super::trials::judged;
 use super::virtual_server::VirtualServer;
 use super::{Found, Preset};
 use crate::awake::NeverHalt;
 use crate::interrupt::Interrupt;
+use crate::load::Load;
 use crate::update::{Say, Update};
 
 /// Input of a search.
@@ -61,13 +62,8 @@ impl Asked<'_> {
             never_halt: NeverHalt::Never,
         };
         let target = Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap();
-        let server = Server {
-            spec: TrialSpec::new(target),
-            arrivals: Arrivals::Uniform,
-            goal: self.goal,
-            each: false,
-            sweep: self.sweep,
-        };
+        let aim = Aim { arrivals: Arrivals::Uniform, goal: self.goal, each: false, sweep: self.sweep };
+        let server = Server { spec: TrialSpec::new(target), aim };
         let (interrupt, sent) = (Interrupt::default(), AtomicUsize::new(0));
         let send_load = |spec: &TrialSpec| {
             if self.interrupted_in == Some(sent.fetch_add(1, Ordering::Relaxed)) {
@@ -125,13 +121,8 @@ fn an_empty_range_is_refused_before_anything_is_sent() {
             never_halt: NeverHalt::Never,
         };
         let target = Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap();
-        let server = Server {
-            spec: TrialSpec::new(target),
-            arrivals: Arrivals::Uniform,
-            goal: Goal::Objectives,
-            each: false,
-            sweep: false,
-        };
+        let aim = Aim { arrivals: Arrivals::Uniform, ..Aim::default() };
+        let server = Server { spec: TrialSpec::new(target), aim };
         let send_load = |_: &TrialSpec| -> Result<LoadResult, TrialError> { panic!("a load was sent") };
         let found = search(
             server,
@@ -143,6 +134,33 @@ fn an_empty_range_is_refused_before_anything_is_sent() {
         );
         let why = found.unwrap_err().to_string();
         assert!(why.contains(expected), "{min_rate:?} {max_rate:?}: {why}");
+    }
+}
+
+#[test]
+fn a_search_without_an_objective_or_with_one_of_unnamed_processes_is_refused_before_anything_is_sent() {
+    let limits = Limits::default();
+    let of_processes: [Objective; 1] = ["cpu_us<50".parse().unwrap()];
+    let none: [Objective; 0] = [];
+    for (objectives, expected) in [
+        (&none[..], "name an objective that must hold"),
+        (&of_processes[..], "need processes on this machine"),
+    ] {
+        let options = Options {
+            objectives,
+            preset: Preset::Quick,
+            min_rate: None,
+            max_rate: None,
+            budget: None,
+            limits: &limits,
+            envoy: EnvoyChoice::default(),
+            never_halt: NeverHalt::Never,
+        };
+        // Without a URL, nothing could be sent.
+        let refused =
+            on_server(&Load::default(), Aim::default(), &options, &Interrupt::default(), &|_: Update<'_>| {});
+        let why = refused.unwrap_err().to_string();
+        assert!(why.contains(expected), "{why}");
     }
 }
 

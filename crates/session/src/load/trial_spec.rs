@@ -25,7 +25,7 @@ impl Load {
     ///
     /// # Errors
     /// When the load is not valid or its parts do not fit together, and when a server cannot be asked.
-    pub fn unscheduled(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
+    pub(crate) fn unscheduled(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {
         let traffic = traffic_of(self, say)?;
         let Connections { number, order, lifetime, workers, .. } = self.connections;
         let hosts = traffic.hosts();

@@ -28,10 +28,10 @@ const MOST_MISSING: usize = 50;
 
 /// A configuration together with its running environment. It must be dropped before a study begins, because its servers wake up now and
 /// then.
-pub struct Laboratory<'a> {
+pub(super) struct Laboratory<'a> {
     pub(super) configuration: &'a Configuration<'a>,
     /// The listeners of the configuration, without the extensions that Envoy lacks.
-    pub listed: Listed,
+    pub(super) listed: Listed,
     /// Pointers of the extensions that Envoy lacks.
     pub(super) lacking: Vec<String>,
     bench: Bench,
@@ -63,7 +63,7 @@ impl<'a> Laboratory<'a> {
     ///
     /// # Errors
     /// When a requirement is missing, when Envoy refuses the configuration, and after an interrupt.
-    pub fn set_up(
+    pub(super) fn set_up(
         configuration: &'a Configuration<'a>,
         choice: EnvoyChoice<'_>,
         run_folder: &Path,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use hoptax_bootstrap::request::DerivedRequest;
 use hoptax_functions::Catalogue;
@@ -13,8 +14,11 @@ use hoptax_text::secrets::without_signatures;
 use super::arm::Arm;
 use super::change::Change;
 use super::study_file::{MOST_BLOCKS, NAME, SLICE, Source, StudyOfBill, study_file};
-use super::{Configuration, PriceSettings, is_same_measurement};
+use super::{Configuration, PriceSettings, Studies, is_same_measurement};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::manifest::tests::manifest;
+use crate::measure::Options;
 use crate::run_folder::RunFolder;
 use crate::study::Study;
 
@@ -111,6 +115,25 @@ fn a_bill_continues_if_only_a_signature_of_the_lab_is_another() {
     assert!(is_same_measurement(&begun, &of("eyJh.eyJi.other", 500.0)));
     assert!(!is_same_measurement(&begun, &of("eyJh.eyJj.one", 500.0)));
     assert!(!is_same_measurement(&begun, &of("eyJh.eyJi.one", 501.0)));
+}
+
+#[test]
+fn a_failure_after_an_interrupt_is_that_interrupt_with_the_command_that_continues_the_bill() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |interrupt: &Interrupt, again: Option<&str>| {
+        let (folder, options) = (folder.path(), Options::default());
+        let studies = Studies { folder, is_resumed: false, budget: None, tries_within: None, again, options };
+        studies.ended_by(Failure::environment("Envoy ended"), interrupt).to_string()
+    };
+    let again = Some("hoptax price envoy.yaml");
+    let interrupt = Interrupt::default();
+    assert_eq!(said(&interrupt, again), "Envoy ended");
+    interrupt.flag().store(true, Ordering::Relaxed);
+    assert_eq!(said(&interrupt, again), "interrupted", "no study is there");
+    drop(RunFolder::begin(folder.path(), "name: a\n", &manifest()).unwrap());
+    let continued = format!(": `hoptax price envoy.yaml --resume {}` continues it", folder.path().display());
+    assert_eq!(said(&interrupt, again), format!("interrupted{continued}"));
+    assert_eq!(said(&interrupt, None), "interrupted");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::try_out::Answers;
 
 /// Describes a configuration: the kind of its file, how many listeners can be priced, the listeners with their requests and parts, and all
 /// replacements.
-pub fn outline(described: Option<&str>, listed: &Listed) -> String {
+pub(super) fn outline(described: Option<&str>, listed: &Listed) -> String {
     let replacements = &listed.adapted.replacements;
     let folder = common_folder(listed);
     let at = |place: &Place| {
@@ -58,7 +58,7 @@ pub fn outline(described: Option<&str>, listed: &Listed) -> String {
 }
 
 /// The command that measures an outlined configuration; none if no listener can be priced.
-pub fn measuring(listed: &Listed) -> Option<String> {
+pub(super) fn measuring(listed: &Listed) -> Option<String> {
     let how = match listed.listeners.iter().filter(|passed| passed.request.is_ok()).count() {
         0 => return None,
         1 => "without",
@@ -114,7 +114,7 @@ fn part(part: &Part, place: &str) -> [String; 3] {
 }
 
 /// Describes the outcomes of the tries: the responses of the arms, and the parts that acted.
-pub fn outcomes(tries: &Tries) -> String {
+pub(super) fn outcomes(tries: &Tries) -> String {
     let passed = &tries.passed;
     let mut text = format!("\nArms of listener {}\n", passed.listener.name);
     let rows: Vec<[String; 3]> = tries

@@ -34,7 +34,7 @@ pub(super) struct TriedChange {
 }
 
 /// The tried arms of a listener.
-pub struct Tries {
+pub(super) struct Tries {
     /// The listener.
     pub(super) passed: Passed,
     /// Pointers of the extensions that Envoy lacks.
@@ -78,7 +78,7 @@ impl Laboratory<'_> {
     ///
     /// # Errors
     /// When no request passes through any listener, when the whole gives no response, when time runs out, and after an interrupt.
-    pub fn try_arms(self, within: Option<Duration>) -> Result<Tries, Failure> {
+    pub(super) fn try_arms(self, within: Option<Duration>) -> Result<Tries, Failure> {
         let taken = || self.listed.listeners.iter().filter_map(|one| Some((one, one.request.as_ref().ok()?)));
         let forwarding = taken().find(|(_, request)| request.is_forwarded());
         let Some((passed, request)) = forwarding.or_else(|| taken().next()) else {

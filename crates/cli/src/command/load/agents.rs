@@ -1,8 +1,6 @@
 //! `hoptax load --agents`: a load sent by agents.
 
-use std::time::Duration;
-
-use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent, by_address};
+use hoptax_agents::controller::{self, LoadRequest, Notice, RemoteAgent};
 use hoptax_result::Agents;
 use hoptax_session::load::Sending;
 use hoptax_session::token::Token;
@@ -13,9 +11,6 @@ use crate::exit::{Code, Failure};
 use crate::progress::LoadProgress;
 use crate::{interrupt, print};
 
-/// The time in which an agent has to come: it may be starting.
-const ARRIVAL: Duration = Duration::from_secs(10);
-
 /// Sends a load from the agents of these arguments and prints its result.
 pub(super) fn sent(
     sending: &Sending<'_>,
@@ -24,10 +19,6 @@ pub(super) fn sent(
 ) -> Result<Code, Failure> {
     let addresses = arguments.agents.as_slice();
     let least = arguments.least_agents.map_or(addresses.len(), |least| least as usize);
-    let called = |address: &String| RemoteAgent {
-        name: address.clone(),
-        stream: by_address(address.clone(), ARRIVAL),
-    };
     let token_file = arguments.agents_token_file.as_deref();
     let token = token_file.map(|file| Token::of_file(file, &print::say)).transpose()?;
     // Each agent needs a connection of this process.
@@ -36,7 +27,7 @@ pub(super) fn sent(
     let progress = LoadProgress::of_agents();
     let request = LoadRequest {
         sending,
-        agents: addresses.iter().map(called).collect(),
+        agents: addresses.iter().map(|address| RemoteAgent::at(address)).collect(),
         news: None,
         advice: "start it with `hoptax lab agent`, check the tunnel",
         token,

@@ -105,8 +105,7 @@ fn send(
     least: usize,
     outputs: Outputs<'_>,
 ) -> Result<Code, Failure> {
-    use hoptax_agents::controller::{LoadRequest, RemoteAgent, Stream};
-    use hoptax_cluster::job::pods::State;
+    use hoptax_agents::controller::{LoadRequest, RemoteAgent};
     use hoptax_cluster::{PendingAgent, start_agents};
     use hoptax_result::Agents;
     use hoptax_session::token::Token;
@@ -123,10 +122,7 @@ fn send(
     let mut running = start_agents(job, context, token.secret()).map_err(of_cluster)?;
     print::note(&format!("{of}, which is removed at the end"));
     let progress = LoadProgress::of_agents();
-    let called = |PendingAgent { name, stream }| RemoteAgent {
-        name,
-        stream: Box::pin(async move { stream.await.map(|stream| Box::new(stream) as Box<dyn Stream>) }),
-    };
+    let called = |PendingAgent { name, stream }| RemoteAgent::behind(name, stream);
     let request = LoadRequest {
         sending,
         agents: running.pending_agents().into_iter().map(called).collect(),
@@ -137,15 +133,7 @@ fn send(
         is_watched: progress.is_shown(),
     };
     let add = |agents: &mut Agents| {
-        for (agent, pod) in agents.all.iter_mut().zip(running.agents()) {
-            agent.node = pod.node;
-            // The cluster may know why a connection ended.
-            if let (Some(reason), State::Lost(trouble)) = (&mut agent.reason, pod.state)
-                && !reason.contains(&trouble.why)
-            {
-                *reason = format!("{reason}; its pod {}", trouble.why);
-            }
-        }
+        running.agents().into_iter().zip(&mut agents.all).for_each(|(pod, agent)| pod.add_to(agent));
     };
     let sent = super::agents::gather(request, progress, &interrupt, outputs, add);
     if let Err(refused) = running.end() {

@@ -249,3 +249,20 @@ fn the_newest_pod_of_an_index_counts_and_strangers_do_not() {
         assert_eq!(agents_of(pods, json!([]))[0].state, State::Running);
     }
 }
+
+#[test]
+fn the_agent_of_a_result_has_its_node_and_the_reason_of_the_cluster_once() {
+    let lost = |said: Option<&str>, state: State| {
+        let reason = said.map(str::to_owned);
+        let mut agent = hoptax_result::Agent { reason, ..hoptax_result::Agent::default() };
+        let node = Some("node-a".to_owned());
+        Agent { pod: None, node, state }.add_to(&mut agent);
+        assert_eq!(agent.node.as_deref(), Some("node-a"));
+        agent.reason
+    };
+    let evicted = || State::Lost(deleted("was evicted"));
+    assert_eq!(lost(Some("closed"), evicted()).as_deref(), Some("closed; its pod was evicted"));
+    assert_eq!(lost(Some("its pod was evicted"), evicted()).as_deref(), Some("its pod was evicted"));
+    assert_eq!(lost(Some("closed"), State::Running).as_deref(), Some("closed"));
+    assert_eq!(lost(None, evicted()), None, "its part is in the result");
+}

@@ -1,5 +1,7 @@
 //! The next step after a study.
 
+use std::fmt::Display;
+
 use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
 use hoptax_text::command_line::path_word;
 
@@ -30,6 +32,15 @@ impl GivenStudy {
     pub fn anew(&self) -> String {
         let Self { source, options, never_halt, of_new, .. } = self;
         format!("hoptax study {}{of_new}{options}{never_halt}", path_word(source.as_ref()))
+    }
+
+    /// What the short form of the study showed, instead of its verdict and its numbers, which would read as those of the study.
+    pub fn of_short_form(&self, page: impl Display) -> String {
+        format!(
+            "Every part of the study started. The numbers of this short form mean nothing.\n\n\
+             next: {}   measures it\npage: {page}",
+            self.anew()
+        )
     }
 }
 
@@ -133,6 +144,14 @@ mod tests {
 
     fn given(source: &str, folder: &str) -> GivenStudy {
         GivenStudy { source: source.to_owned(), folder: Some(folder.to_owned()), ..GivenStudy::default() }
+    }
+
+    #[test]
+    fn a_short_form_proposes_the_study_anew_and_has_no_number_of_its_own() {
+        let text = GivenStudy { of_new: " --seed 7".to_owned(), ..given("my edge.yaml", "runs/a") };
+        let text = text.of_short_form("runs/a/report.html");
+        let next = "next: hoptax study 'my edge.yaml' --seed 7   measures it\npage: runs/a/report.html";
+        assert!(text.starts_with("Every part of the study started.") && text.ends_with(next), "{text}");
     }
 
     fn of(result: &StudyResult, source: &str) -> Next {

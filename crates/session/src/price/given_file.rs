@@ -1,4 +1,5 @@
-//! The dump of the pod that a bill is about. The run folder keeps it, because the pod may have changed or gone when the bill continues.
+//! The file of the configuration that a bill is about: one that its user names, or the dump of a pod. The run folder keeps a dump, because
+//! the pod may have changed or gone when the bill continues.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -26,9 +27,9 @@ impl fmt::Display for PodOfBill<'_> {
     }
 }
 
-/// The dump of a pod in a file.
+/// The file of a configuration, which may be the dump of a pod.
 #[derive(Debug)]
-pub struct PodDump {
+pub struct GivenFile {
     /// The file.
     pub path: PathBuf,
     /// The run folder, if it was created for the file.
@@ -37,7 +38,12 @@ pub struct PodDump {
     temporary: Option<TempDir>,
 }
 
-impl PodDump {
+impl GivenFile {
+    /// A file that the user names.
+    pub fn named(path: &Path) -> Self {
+        Self { path: path.to_owned(), run_folder: None, temporary: None }
+    }
+
     /// The dump that a run folder keeps, for a bill that continues.
     ///
     /// # Errors
@@ -111,8 +117,8 @@ mod tests {
     fn a_dump_is_kept_for_its_owner_at_a_place_of_its_own() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
-        let kept = PodDump::in_run_folder(Some(&path), CART, "{}").unwrap();
-        assert_eq!(kept.path, PodDump::resumed(&path, CART).unwrap().path);
+        let kept = GivenFile::in_run_folder(Some(&path), CART, "{}").unwrap();
+        assert_eq!(kept.path, GivenFile::resumed(&path, CART).unwrap().path);
         assert_eq!(kept.path, path.join("pod-dump/shop.cart-1.a.json"));
         assert_eq!(fs::read_to_string(&kept.path).unwrap(), "{}");
         assert_eq!(fs::metadata(&kept.path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -127,26 +133,26 @@ mod tests {
     #[test]
     fn the_dump_of_a_measured_bill_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let path = PodDump::in_run_folder(Some(folder.path()), CART, "{\"configs\": []}").unwrap().path;
+        let path = GivenFile::in_run_folder(Some(folder.path()), CART, "{\"configs\": []}").unwrap().path;
         fs::write(folder.path().join("result.json"), "{}").unwrap();
-        assert!(PodDump::in_run_folder(Some(folder.path()), CART, "{}").is_err());
+        assert!(GivenFile::in_run_folder(Some(folder.path()), CART, "{}").is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"configs\": []}");
     }
 
     #[test]
     fn a_bill_continues_with_the_dump_of_its_own_pod_only() {
         let folder = tempfile::tempdir().unwrap();
-        PodDump::in_run_folder(Some(folder.path()), CART, "{}").unwrap();
+        GivenFile::in_run_folder(Some(folder.path()), CART, "{}").unwrap();
         let other = PodOfBill { namespace: "shop", name: "cart-2" };
-        let refused = PodDump::resumed(folder.path(), other).unwrap_err().to_string();
+        let refused = GivenFile::resumed(folder.path(), other).unwrap_err().to_string();
         assert!(refused.contains("holds no bill of pod `shop/cart-2`"), "{refused}");
     }
 
     #[test]
     fn a_temporary_dump_goes_unless_it_is_left_for_an_error() {
-        let gone = PodDump::temporary(CART, "{}").unwrap().path;
+        let gone = GivenFile::temporary(CART, "{}").unwrap().path;
         assert!(!gone.exists());
-        let left = PodDump::temporary(CART, "{}").unwrap().left().unwrap();
+        let left = GivenFile::temporary(CART, "{}").unwrap().left().unwrap();
         assert_eq!(fs::read_to_string(&left).unwrap(), "{}");
         let folder = left.parent().and_then(Path::parent).unwrap();
         fs::remove_dir_all(folder).unwrap();
