@@ -1,7 +1,7 @@
 //! The commands of the program as functions that take values instead of arguments. [`measure()`] measures a study with its run folder, its
 //! length and its files. Others measure loads ([`load`]), searches ([`find`]), bills ([`price`]), comparisons ([`mod@compare`]), gates
 //! ([`gate`]), graphs of services ([`graph`]) and the generator itself ([`mod@calibrate`], [`mod@crosscheck`]). Nothing here prints, exits
-//! or reads arguments: progress and notes go to a callback of the caller ([`Say`]).
+//! or reads arguments: progress and notes go to a callback of the caller ([`Say`]), or to the console that it names ([`progress`]).
 
 pub mod awake;
 pub mod calibrate;

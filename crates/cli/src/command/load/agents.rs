@@ -10,7 +10,7 @@ use hoptax_session::{Interrupt, Update, machine};
 
 use super::{LoadArguments, Outputs, code};
 use crate::exit::{Code, Failure};
-use crate::progress::LoadProgress;
+use crate::progress::{self, LoadProgress};
 use crate::{interrupt, print};
 
 /// The time in which an agent has to come: it may be starting.
@@ -33,7 +33,7 @@ pub(super) fn sent(
     // Each agent needs a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
-    let progress = LoadProgress::of_agents();
+    let progress = progress::of_agents();
     let request = LoadRequest {
         sending,
         agents: addresses.iter().map(called).collect(),
