@@ -76,7 +76,7 @@ impl View {
         self.screen.is_none() && !self.console.is_quiet
     }
 
-    /// Draws the lines for the room that there is now, unless they were drawn just before. `is_urgent` if other than later numbers is shown.
+    /// Draws the lines for the room that there is now, unless they were drawn just before. `is_urgent` if not only later numbers changed.
     fn draw(&mut self, is_urgent: bool, lines: impl FnOnce(Room) -> Vec<String>) {
         let Some(screen) = &mut self.screen else { return };
         let now = Instant::now();
