@@ -55,6 +55,7 @@ pub mod store;
 mod study;
 pub mod tables;
 pub mod targets;
+pub mod test_server;
 pub mod thresholds;
 pub mod tls;
 pub mod token;
