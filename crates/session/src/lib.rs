@@ -43,6 +43,7 @@ mod probe;
 pub mod progress;
 mod rates;
 mod recorder;
+pub mod releases;
 mod replaced;
 pub mod requirements;
 pub mod results;
