@@ -62,6 +62,7 @@ pub mod tls;
 pub mod token;
 mod trials;
 mod update;
+pub mod values;
 mod words;
 
 pub use continuation::continued_by;
