@@ -259,7 +259,7 @@ pub(crate) fn room() -> Option<Room> {
 }
 
 /// Stderr, for a view.
-pub(crate) fn terminal() -> Box<dyn Write + Send> {
+pub(crate) fn stderr() -> Box<dyn Write + Send> {
     Box::new(io::stderr())
 }
 

@@ -8,7 +8,7 @@ use crate::print;
 
 /// The console of this program.
 fn console() -> Console {
-    Console { is_quiet: print::is_quiet(), room: print::room, terminal: print::terminal, say: print::say }
+    Console { is_quiet: print::is_quiet(), room: print::room, terminal: print::stderr, say: print::say }
 }
 
 /// Runs `measure`, and shows the progress of its studies or its search.
