@@ -57,7 +57,8 @@ mod tests {
             ("find", "-R2000", "the rate is what is searched"),
             ("find", "--latency", "percentiles"),
         ] {
-            assert!(advice(command, flag).is_some_and(|text| text.starts_with(beginning)), "{command} {flag}");
+            let advice = advice(command, flag);
+            assert!(advice.is_some_and(|text| text.starts_with(beginning)), "{command} {flag}: {advice:?}");
         }
         for (command, flag) in [("study", "-t"), ("load", "--tools"), ("load", "-x"), ("find", "--min")] {
             assert_eq!(advice(command, flag), None, "{command} {flag}");
