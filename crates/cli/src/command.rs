@@ -19,7 +19,6 @@ mod generate;
 mod graph;
 mod history;
 mod import;
-mod input;
 mod lint;
 mod listeners;
 mod listeners_run;
@@ -28,7 +27,6 @@ mod log;
 mod merge;
 mod mesh;
 mod origin;
-mod parquet;
 mod price;
 mod prices;
 mod reader;
@@ -268,7 +266,7 @@ pub(crate) fn run(command: Command) -> Result<Code, Failure> {
         Command::Convert(ConvertCommand::Export(arguments)) => export::run(&arguments),
         Command::Convert(ConvertCommand::Smp(arguments)) => smp::run(&arguments),
         Command::Convert(ConvertCommand::Log(arguments)) => log::run(&arguments),
-        Command::Convert(ConvertCommand::ParquetToCsv) => parquet::run(),
+        Command::Convert(ConvertCommand::ParquetToCsv) => import::parquet_to_csv(),
         Command::Lab(LabCommand::Origin(arguments)) => origin::run(&arguments),
         Command::Lab(LabCommand::Certs(arguments)) => certs::run(&arguments),
         Command::Lab(LabCommand::Agent(arguments)) => agent::run(&arguments),

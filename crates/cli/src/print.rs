@@ -258,6 +258,11 @@ pub(crate) fn room() -> Option<Room> {
     Some(Room { style, height: height.saturating_sub(1) })
 }
 
+/// Stderr, for a view.
+pub(crate) fn stderr() -> Box<dyn Write + Send> {
+    Box::new(io::stderr())
+}
+
 /// Returns true unless the command line or `NO_COLOR` forbids colours (<https://no-color.org>).
 fn may_have_colour() -> bool {
     let is_forbidden = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

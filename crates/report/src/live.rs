@@ -2,10 +2,11 @@
 //!
 //! This uses only the buffers and texts of ratatui, without a backend. Ratatui's inline viewport asks the terminal for the cursor position:
 //! Crossterm writes the query to stdout, which may be redirected to a file for a result, and reads the answer from the keyboard in raw mode
-//! (<https://github.com/crossterm-rs/crossterm/issues/919>, <https://github.com/ratatui/ratatui/issues/2640>). Instead, the program prints
+//! (<https://github.com/crossterm-rs/crossterm/issues/919>, <https://github.com/ratatui/ratatui/issues/2640>). Instead, [`Screen`] writes
 //! the lines with relative cursor movements, so it needs no keyboard and leaves nothing to restore.
 
 mod load;
+mod screen;
 mod search;
 mod study;
 
@@ -15,6 +16,7 @@ use ratatui_core::style::{Color, Modifier, Style as CellStyle};
 use ratatui_core::text::{Line, Span};
 
 pub use load::LoadCourse;
+pub use screen::Screen;
 pub use search::{KnownRate, Search};
 pub use study::{CostsSoFar, Study};
 

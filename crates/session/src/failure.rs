@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::{fmt, io};
 
+use hoptax_certs::folder::FolderError;
 use hoptax_origin::OriginError;
 use hoptax_subject::envoy::release::ReleaseError;
 use tempfile::TempDir;
@@ -103,6 +104,12 @@ impl From<ReleaseError> for Failure {
             ReleaseError::Interrupted => Self::interrupted(),
             error => Self::environment(error),
         }
+    }
+}
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Self {
+        Self::of_input_if(!matches!(error, FolderError::Write { .. }), error)
     }
 }
 

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use hoptax_result::{HistoryBody, HistoryChange, HistoryResult, HistorySeries};
 use hoptax_stats::{change_points, median};
+use hoptax_text::command_line::{path_option, path_word};
 use hoptax_text::nearest::hint;
 
 use crate::failure::Failure;
 use crate::store;
-use crate::update::Say;
+use crate::update::{Say, Update};
 
 /// Probability of finding a change in a series that has none. It is low because a store has many series.
 const SIGNIFICANCE: f64 = 0.01;
@@ -27,20 +28,38 @@ pub struct HistoryFilter<'a> {
     pub load: Option<&'a str>,
 }
 
-/// The names of all numbers of a store.
+/// The names of all numbers of the store in this file; without one, of the usual store. If there are none, a note says how to get some.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn numbers(store: &Path, say: Say<'_>) -> Result<Vec<String>, Failure> {
+pub fn numbers(file: Option<&Path>, say: Say<'_>) -> Result<Vec<String>, Failure> {
+    let names = names(&store::path(file)?, say)?;
+    if names.is_empty() {
+        let of_study = file.map_or_else(String::new, |file| format!("={}", path_word(file)));
+        say(Update::Note(&format!(
+            "no run of the store has a number: `hoptax study quick --store{of_study}` measures a study and stores it, and \
+             `hoptax runs import DIR{}` stores the run folders in a folder",
+            path_option("--store", file)
+        )));
+    }
+    Ok(names)
+}
+
+fn names(store: &Path, say: Say<'_>) -> Result<Vec<String>, Failure> {
     store::with_existing(store, |store| store.numbers(), say)
 }
 
-/// The history of a number.
+/// The history of a number in the store in this file; without one, in the usual store.
 ///
 /// # Errors
 /// When no run has this number, and when the store cannot be read.
-pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<HistoryResult, Failure> {
-    let names = numbers(path, say)?;
+pub fn history(
+    file: Option<&Path>,
+    filter: &HistoryFilter<'_>,
+    say: Say<'_>,
+) -> Result<HistoryResult, Failure> {
+    let path = store::path(file)?;
+    let names = names(&path, say)?;
     let number = filter.number;
     if !names.iter().any(|name| name == number) {
         let hint = hint(number, names.iter().map(String::as_str));
@@ -49,7 +68,7 @@ pub fn history(path: &Path, filter: &HistoryFilter<'_>, say: Say<'_>) -> Result<
             path.display()
         )));
     }
-    let all = store::with_existing(path, |store| store.series(number), say)?;
+    let all = store::with_existing(&path, |store| store.series(number), say)?;
     let chosen = chosen(all, filter);
     if chosen.is_empty() {
         return Err(Failure::bad_input(format!(
@@ -101,6 +120,8 @@ fn with_changes(series: HistorySeries) -> HistorySeries {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use hoptax_result::HistoryPoint;
 
     use super::*;
@@ -116,6 +137,24 @@ mod tests {
             points: (1..).zip(each).map(point).collect(),
             ..HistorySeries::default()
         }
+    }
+
+    #[test]
+    fn a_store_without_numbers_says_how_to_get_some_into_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("my store");
+        store::Store::open(&store).unwrap();
+        let said = Mutex::new(Vec::new());
+        let names = numbers(Some(&store), &|update| {
+            if let Update::Note(text) = update {
+                said.lock().unwrap().push(text.to_owned());
+            }
+        });
+        assert!(names.unwrap().is_empty());
+        let said = said.into_inner().unwrap();
+        let shown = store.display();
+        let (of_study, of_import) = (format!("--store='{shown}'`"), format!("DIR --store '{shown}'`"));
+        assert!(said.len() == 1 && said[0].contains(&of_study) && said[0].contains(&of_import), "{said:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The commands of the program as functions that take values instead of arguments. [`measure()`] measures a study with its run folder, its
 //! length and its files. Others measure loads ([`load`]), searches ([`find`]), bills ([`price`]), comparisons ([`mod@compare`]), gates
 //! ([`gate`]), graphs of services ([`graph`]) and the generator itself ([`mod@calibrate`], [`mod@crosscheck`]). Nothing here prints, exits
-//! or reads arguments: progress and notes go to a callback of the caller ([`Say`]).
+//! or reads arguments: progress and notes go to a callback of the caller ([`Say`]), or to the console that it names ([`progress`]).
 
 pub mod awake;
 pub mod calibrate;
@@ -22,6 +22,8 @@ pub mod functions;
 pub mod gate;
 pub mod graph;
 pub mod history;
+pub mod import;
+mod input;
 mod interrupt;
 mod judged;
 pub mod length;
@@ -42,6 +44,7 @@ mod probe;
 pub mod progress;
 mod rates;
 mod recorder;
+pub mod releases;
 mod replaced;
 mod requirements;
 pub mod results;
@@ -49,15 +52,18 @@ mod run_files;
 pub mod run_folder;
 pub mod runs;
 pub mod sittings;
+pub mod smp;
 pub mod store;
 mod study;
 pub mod tables;
 pub mod targets;
+pub mod test_server;
 pub mod thresholds;
 pub mod tls;
 pub mod token;
 mod trials;
 mod update;
+pub mod values;
 mod words;
 
 pub use continuation::continued_by;

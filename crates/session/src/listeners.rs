@@ -8,15 +8,17 @@ mod full_backlog;
 mod limits;
 mod servers;
 
+use std::fs;
 use std::path::Path;
 
-use hoptax_listeners::{LeftOut, Lines, Plan, Source, is_listeners, read, render};
+use hoptax_listeners::{Form, Format, LeftOut, Lines, Plan, Source, is_listeners, read, render};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::command_line::path_word;
 use hoptax_text::yaml::file;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::update::{Say, Update};
 
 /// A listeners file with the bootstrap that is rendered from it.
 #[derive(Debug)]
@@ -53,12 +55,58 @@ pub(crate) fn listeners_file(path: &Path, services: Option<&Path>) -> Result<Opt
 ///
 /// # Errors
 /// When a file cannot be read, and for all problems of the files.
-pub fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
+pub(crate) fn plan(path: &Path, services: Option<&Path>) -> Result<Plan, Failure> {
     let text = text_of(path)?;
     let other = services.map(text_of).transpose()?;
     let (name, other_name) = (path.display().to_string(), services.map(|path| path.display().to_string()));
     let other = other.as_deref().zip(other_name.as_deref()).map(|(text, name)| Source { name, text });
     read(Source { name: &name, text: &text }, other).map_err(Failure::bad_input)
+}
+
+/// What is rendered of a listeners file.
+#[derive(Clone, Copy, Debug)]
+pub struct Rendering<'a> {
+    /// The file.
+    pub file: &'a Path,
+    /// A file of services that it names.
+    pub services: Option<&'a Path>,
+    /// The files to make.
+    pub form: Form,
+    /// How they are written.
+    pub format: Format,
+    /// Their folder; none for a text.
+    pub folder: Option<&'a Path>,
+}
+
+/// Renders a listeners file: into a folder, of whose files notes tell, or without one as the returned text.
+///
+/// # Errors
+/// For all problems of the files, when a form of several files has no folder, and when a file cannot be written.
+pub fn rendered(rendering: Rendering<'_>, say: Say<'_>) -> Result<Option<String>, Failure> {
+    let Rendering { file, services, form, format, folder } = rendering;
+    if form == Form::LdsCds && folder.is_none() {
+        return Err(Failure::bad_input(
+            "`--as lds-cds` writes two files: name their folder with `--out FOLDER`",
+        ));
+    }
+    let outputs = render(&plan(file, services)?).map_err(Failure::bad_input)?.outputs(form, format);
+    let Some(folder) = folder else {
+        let text: String = outputs.into_iter().map(|output| output.text).collect();
+        return Ok(Some(text.trim_end_matches('\n').to_owned()));
+    };
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", folder.display())))?;
+    for output in outputs {
+        let path = folder.join(&output.name);
+        fs::write(&path, &output.text).map_err(|error| Failure::cannot_write(&path, error))?;
+        say(Update::Note(&format!("{} is written", path.display())));
+    }
+    if form == Form::LdsCds {
+        say(Update::Note(
+            "`admin` and `connection_limit` are not in these files: they belong to the bootstrap, which you keep",
+        ));
+    }
+    Ok(None)
 }
 
 /// A listeners file made from an Envoy configuration.
@@ -70,6 +118,18 @@ pub struct ImportedListeners {
     pub lost: Vec<String>,
     /// The names that differ, each with its line. No request depends on them.
     pub names: Vec<String>,
+}
+
+impl ImportedListeners {
+    /// What a user should know of the file: what was lost, and which names differ.
+    pub fn notes(&self) -> Vec<String> {
+        let about = [
+            ("not carried over, as a comment in the file says:", &self.lost),
+            ("names that differ, on which no request depends:", &self.names),
+        ];
+        let some = about.into_iter().filter(|(_, lines)| !lines.is_empty());
+        some.map(|(heading, lines)| format!("{heading}\n  {}", lines.join("\n  "))).collect()
+    }
 }
 
 /// The listeners file made from an Envoy configuration, and the parts that it cannot express.
@@ -128,7 +188,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::sync::Mutex;
 
     use super::*;
 
@@ -180,9 +240,43 @@ static_resources:
         let prefix = "listener `front`: /stat_prefix of its connection manager (line 10)";
         assert!(imported.names.iter().any(|line| line == prefix), "{imported:?}");
         assert!(!imported.text.contains("stat_prefix"), "{imported:?}");
+        let [of_lost, of_names] = <[String; 2]>::try_from(imported.notes()).unwrap();
+        let line = format!("\n  {lua}");
+        assert!(of_lost.starts_with("not carried over, ") && of_lost.contains(&line), "{of_lost}");
+        assert!(of_names.starts_with("names that differ, ") && of_names.contains(prefix), "{of_names}");
         let read_again = folder.path().join("listeners.yaml");
         fs::write(&read_again, &imported.text).unwrap();
         assert!(plan(&read_again, None).is_ok());
+    }
+
+    #[test]
+    fn a_list_is_rendered_as_a_text_or_into_a_folder_whose_files_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("listeners.yaml");
+        let upstream = "{address: search.example.org, port: 443, encryption: true}";
+        let text = format!("listeners: [{{name: search, port: 6102, upstream: {upstream}}}]\n");
+        fs::write(&file, text).unwrap();
+        let said = Mutex::new(Vec::new());
+        let say = |update: Update<'_>| {
+            if let Update::Note(text) = update {
+                said.lock().unwrap().push(text.to_owned());
+            }
+        };
+        let (form, format) = (Form::Bootstrap, Format::Yaml);
+        let as_text = Rendering { file: &file, services: None, form, format, folder: None };
+        let text = rendered(as_text, &say).unwrap().unwrap();
+        assert!(text.contains("static_resources") && !text.ends_with('\n'), "{text}");
+        let two = Rendering { form: Form::LdsCds, ..as_text };
+        assert!(rendered(two, &say).unwrap_err().to_string().contains("--out FOLDER"));
+        assert!(said.lock().unwrap().is_empty());
+        let out = folder.path().join("new");
+        assert_eq!(rendered(Rendering { folder: Some(&out), ..two }, &say).unwrap(), None);
+        let said = said.lock().unwrap();
+        for (line, name) in said.iter().zip(["lds.yaml", "cds.yaml"]) {
+            assert_eq!(*line, format!("{} is written", out.join(name).display()));
+            assert!(out.join(name).exists(), "{name}");
+        }
+        assert!(said.len() == 3 && said[2].starts_with("`admin` and `connection_limit`"), "{said:?}");
     }
 
     #[test]

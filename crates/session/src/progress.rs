@@ -1,6 +1,7 @@
-//! The progress of a study as numbers and text, from the updates that the study sends.
+//! The progress of a study as numbers and text, from the updates that the study sends, and of any command on the console of a user.
 
 mod plain;
+mod view;
 
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use hoptax_run::event::Event;
 
 use crate::update::Update;
 
-pub use plain::PlainLines;
+pub use view::{Console, LoadProgress, shown, stepwise};
 
 /// Numbers of slices.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_report::document::Document;
 use hoptax_report::documents::{self, Overlaid};
-use hoptax_result::{RunsBody, RunsResult, StoredRun, counted};
+use hoptax_result::{RunsBody, RunsResult, StoredRun, counted, grouped};
 use hoptax_text::command_line::{path_option, path_words};
 use hoptax_text::nearest;
 
@@ -25,12 +25,10 @@ pub struct Runs<'a> {
 /// A run whose files were written to a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// Its number.
-    pub run: i64,
-    /// The number of its files.
-    pub files: u64,
-    /// The paths of the files whose secrets are masked.
-    pub redacted: Vec<String>,
+    /// The run, and the number of its files, in words.
+    pub line: String,
+    /// The files whose secrets are masked, in words; none if there are none.
+    pub note: Option<String>,
 }
 
 /// A run that has a result.
@@ -174,9 +172,14 @@ impl<'a> Runs<'a> {
             Ok((id, store.documents(id)?))
         })?;
         folder::write(target, &documents)?;
-        let files = documents.len() as u64;
+        let files = counted(documents.len() as u64, "file");
         let redacted = documents.into_iter().filter(|document| document.is_redacted);
-        Ok(Exported { run, files, redacted: redacted.map(|document| document.path).collect() })
+        let redacted: Vec<String> = redacted.map(|document| document.path).collect();
+        let note = format!("written with their secrets masked: {}", redacted.join(", "));
+        Ok(Exported {
+            line: format!("run {run}: {files} in {}", target.display()),
+            note: (!redacted.is_empty()).then_some(note),
+        })
     }
 
     /// Imports all that can be imported, and calls `on_imported` with a line about each run. A store that does not exist is
@@ -205,12 +208,19 @@ impl<'a> Runs<'a> {
         if problems.is_empty() { Ok(()) } else { Err(Failure::bad_input(problems.join("\n"))) }
     }
 
-    /// Verifies the store, and gives the space of removed runs back to the file system.
+    /// Verifies the store, and gives the space of removed runs back to the file system. Returns the outcome in words.
     ///
     /// # Errors
     /// When there is no store, it is damaged, or it cannot be written.
-    pub fn compact(&self) -> Result<Compacted, Failure> {
-        self.with(Store::compact)
+    pub fn compact(&self) -> Result<String, Failure> {
+        let Compacted { verified, before_bytes, after_bytes } = self.with(Store::compact)?;
+        let mib = |bytes: u64| grouped(bytes as f64 / f64::from(1 << 20), 1);
+        Ok(format!(
+            "{}: {verified} contents verified, {} MiB before, {} MiB now",
+            self.path.display(),
+            mib(before_bytes),
+            mib(after_bytes)
+        ))
     }
 
     /// The run with this name. It must have a result.
@@ -323,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_that_a_run_does_not_have_cannot_be_removed_and_a_wrong_name_removes_nothing() {
+    fn what_is_done_is_in_words_a_missing_label_cannot_be_removed_and_a_wrong_name_removes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (file, store) = (folder.path().join("result.json"), folder.path().join("store.sqlite"));
         let study = hoptax_result::sample::study("quick", "2026-11-01T00:00:00Z", 5.0);
@@ -331,6 +341,12 @@ mod tests {
         let say = |_: Update<'_>| ();
         let runs = Runs::of_store(Some(&store), &say).unwrap();
         runs.import(&[file], &mut |_| Ok(())).unwrap();
+        let out = folder.path().join("out");
+        let Exported { line, note } = runs.export("1", &out).unwrap();
+        assert!(line.starts_with("run 1: ") && line.ends_with(&format!(" in {}", out.display())), "{line}");
+        assert_eq!(note, None);
+        let compacted = runs.compact().unwrap();
+        assert!(compacted.starts_with(&format!("{}: ", store.display())), "{compacted}");
         assert_eq!(runs.label("1", "nightly", false).unwrap(), 1);
         assert_eq!(runs.unlabel("nightly", "nightly").unwrap(), 1);
         let refused = runs.unlabel("1", "nightly").unwrap_err().to_string();

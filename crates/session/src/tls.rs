@@ -99,8 +99,33 @@ pub struct ServerTls {
     pub client_authorities: Option<PathBuf>,
     /// True to accept clients without a certificate as well.
     pub accepts_anonymous_clients: bool,
-    /// The ALPN names of the offered protocols.
-    pub alpn: Vec<Vec<u8>>,
+    /// The protocols that are negotiated, the preferred one first.
+    pub protocols: Vec<Alpn>,
+}
+
+/// A protocol that TLS negotiates (ALPN).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Alpn {
+    /// HTTP/2
+    H2,
+    /// HTTP/1.1
+    #[value(name = "http/1.1")]
+    Http1,
+    /// HTTP/3, on the UDP port with the same number
+    H3,
+    /// No negotiation
+    None,
+}
+
+impl Alpn {
+    /// Its registered name, if it is negotiated over TCP.
+    fn name(self) -> Option<&'static [u8]> {
+        match self {
+            Self::H2 => Some(b"h2"),
+            Self::Http1 => Some(b"http/1.1"),
+            Self::H3 | Self::None => None,
+        }
+    }
 }
 
 impl ServerTls {
@@ -117,7 +142,7 @@ impl ServerTls {
             accepts_anonymous_clients: self.accepts_anonymous_clients,
             versions: Versions::Both,
             resumes: true,
-            alpn: self.alpn.clone(),
+            alpn: self.protocols.iter().filter_map(|one| one.name()).map(<[u8]>::to_vec).collect(),
         };
         server_config(security).map_err(Failure::bad_input)
     }

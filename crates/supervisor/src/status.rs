@@ -19,8 +19,14 @@ pub(crate) const FORMAT: &str = "hoptax.listeners-status/1";
 /// Requests the status at an address.
 ///
 /// # Errors
-/// When nothing answers there, or something other than a supervisor.
-pub fn ask(address: SocketAddr) -> io::Result<Status> {
+/// When nothing answers there, or something other than a supervisor: what to do.
+pub fn ask(address: SocketAddr) -> Result<Status, String> {
+    answer(address).map_err(|error| {
+        format!("no status at {address}: {error}; `hoptax listeners run` serves it, and its log says where")
+    })
+}
+
+fn answer(address: SocketAddr) -> io::Result<Status> {
     let until = Instant::now() + TIMEOUT;
     let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     let mut stream = Timed { stream: &stream, until };

@@ -10,6 +10,7 @@ pub mod crosscheck;
 mod document;
 mod exponential;
 pub mod export;
+pub mod flags;
 mod formats;
 mod import;
 mod importer;

@@ -6,53 +6,9 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hoptax_text::nearest::nearest;
+use hoptax_tools::flags::advice;
 
 use crate::schema;
-
-/// Flags of other programs, and advice for each.
-type Flags = (&'static [&'static str], &'static str);
-
-/// Flags of other load generators (wrk, wrk2, hey, ab, oha) that `hoptax load` gives another name.
-const OF_LOAD: [Flags; 4] = [
-    (
-        &["-t", "--threads", "--cpus"],
-        "`-w` (`--workers`) is the number of threads, and `-d` (`--duration`) the time",
-    ),
-    (&["-r", "-R", "--rps", "--qps"], "`-q` (`--rate`) is the rate, over all connections"),
-    (&["-z", "--time", "--timelimit"], "`-d` (`--duration`) is the time"),
-    (&["-N", "--number"], "`-n` (`--count`) is the number of requests"),
-];
-/// Flags that a search gives another meaning.
-const OF_FIND: [Flags; 3] = [
-    (&["-t", "--threads", "--cpus"], "`-w` (`--workers`) is the number of threads, and `--budget` the time"),
-    (
-        &["-q", "-r", "-R", "--rate", "--rps", "--qps"],
-        "the rate is what is searched; `--min-rate` and `--max-rate` are its bounds",
-    ),
-    (&["-d", "-z", "--duration", "--time"], "`--budget` is the time of the whole search"),
-];
-/// Flags that mean the same to both.
-const OF_BOTH: [Flags; 5] = [
-    (&["-k", "--keepalive"], "connections stay open; `--requests-per-connection` limits their requests"),
-    (&["-m"], "`-X` (`--method`) is the method"),
-    (&["-D", "-p", "--data-binary"], "`--body-file` is the body of requests"),
-    (&["-L", "--latency"], "percentiles of response times are always printed"),
-    (&["-s", "--script"], "`--requests` reads requests from a file"),
-];
-
-/// Returns the advice for a flag of other programs that `command` does not have.
-fn flag_of_others(command: &str, flag: &str) -> Option<&'static str> {
-    let own = match command {
-        "load" => OF_LOAD.as_slice(),
-        "find" => OF_FIND.as_slice(),
-        _ => return None,
-    };
-    // For a short flag with an attached value such as `-t4`, only the letter is compared.
-    let matches = |other: &&str| {
-        *other == flag || (other.len() == 2 && !flag.starts_with("--") && flag.starts_with(other))
-    };
-    own.iter().chain(&OF_BOTH).find(|(flags, _)| flags.iter().any(&matches)).map(|(_, meant)| *meant)
-}
 
 /// The error with a suggestion, if one is known. Other errors are unchanged.
 pub(crate) fn added(error: clap::Error, program: &clap::Command, line: &[OsString]) -> clap::Error {
@@ -70,7 +26,7 @@ fn of_flag(mut error: clap::Error, line: &[OsString]) -> clap::Error {
     error.remove(ContextKind::Suggested);
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
     let command = line.get(1).and_then(|word| word.to_str()).unwrap_or_default();
-    match flag_of_others(command, flag) {
+    match advice(command, flag) {
         Some(meant) => with_tip(error, meant),
         None => error,
     }

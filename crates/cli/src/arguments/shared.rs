@@ -378,10 +378,3 @@ pub(crate) struct StoreChoice {
     #[arg(long = "store", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
 }
-
-impl StoreChoice {
-    /// The option that names the store again in a command, with a space before it; empty if none was given.
-    pub(crate) fn again(&self) -> String {
-        path_option("--store", self.file.as_ref())
-    }
-}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use hoptax_certs::folder::{FolderError, write};
+use hoptax_certs::folder::write;
 
 use crate::arguments::values;
 use crate::exit::{Code, Failure};
@@ -39,10 +39,7 @@ pub(crate) struct CertsArguments {
 pub(crate) fn run(arguments: &CertsArguments) -> Result<Code, Failure> {
     let CertsArguments { folder, names, valid, force } = arguments;
     let seconds = i64::try_from(valid.as_secs()).unwrap_or(i64::MAX / 4);
-    let written = write(folder, names, seconds, *force).map_err(|error| match error {
-        FolderError::Exists(_) | FolderError::Certificate(_) => Failure::bad_input(error),
-        FolderError::Write { .. } => Failure::environment(error),
-    })?;
+    let written = write(folder, names, seconds, *force)?;
     written.iter().try_for_each(|path| print::result(&path.display().to_string()))?;
     Ok(Code::Success)
 }

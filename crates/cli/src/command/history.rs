@@ -3,8 +3,6 @@
 use clap::Args;
 use hoptax_report::documents;
 use hoptax_session::history::{HistoryFilter, history, numbers};
-use hoptax_session::store;
-use hoptax_text::command_line::path_word;
 
 use crate::arguments::shared::{JsonArguments, StoreChoice};
 use crate::exit::{Code, Failure};
@@ -50,19 +48,11 @@ const LIST: &str = "list";
 /// Runs the command.
 pub(super) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
     let store = arguments.store.file.as_deref();
-    let path = store::path(store)?;
     if arguments.number == LIST {
-        let names = numbers(&path, &print::say)?;
-        if names.is_empty() {
-            let file = store.map_or_else(String::new, |file| format!("={}", path_word(file)));
-            print::note(&format!(
-                "no run of the store has a number: `hoptax study quick --store{file}` measures a study and stores it, and \
-                 `hoptax runs import DIR{}` stores the run folders in a folder",
-                arguments.store.again()
-            ));
-            return Ok(Code::Success);
+        let names = numbers(store, &print::say)?;
+        if !names.is_empty() {
+            print::result(&names.join("\n"))?;
         }
-        print::result(&names.join("\n"))?;
         return Ok(Code::Success);
     }
     let filter = HistoryFilter {
@@ -71,7 +61,7 @@ pub(super) fn run(arguments: &HistoryArguments) -> Result<Code, Failure> {
         arm: arguments.arm.as_deref(),
         load: arguments.load.as_deref(),
     };
-    let result = history(&path, &filter, &print::say)?;
+    let result = history(store, &filter, &print::say)?;
     print::document_or_json(arguments.json.file(), &result, || documents::history(&result).in_store(store))?;
     Ok(Code::Success)
 }

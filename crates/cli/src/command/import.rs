@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hoptax_report::documents;
+use hoptax_session::import::{Restored, import, parquet_on_stdin};
 use hoptax_text::command_line::{option, path_word, word};
-use hoptax_tools::smp::Restored;
-use hoptax_tools::{Content, Importer};
 
-use super::input::{read, refused};
-use super::{load, parquet};
+use super::load;
 use crate::arguments::shared::JsonArguments;
 use crate::exit::{Code, Failure};
 use crate::print;
@@ -44,22 +42,20 @@ pub(crate) struct ImportArguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<Code, Failure> {
-    let (path, json) = (&arguments.file, arguments.json.file());
-    let statistic = arguments.statistic.as_deref();
-    let importer = Importer::named(&arguments.format, statistic).map_err(Failure::bad_input)?;
-    let text = match importer.content() {
-        Content::Parquet => parquet::csv(path)?,
-        Content::Text => read(path)?,
-    };
-    let (result, unused) = importer.read(&text, statistic).map_err(|problems| refused(path, &problems))?;
-    if !unused.is_empty() {
-        print::note(&format!("hoptax: `{}`: not used: {}", path.display(), unused.join(", ")));
-    }
-    match result {
+    let (statistic, json) = (arguments.statistic.as_deref(), arguments.json.file());
+    match import(&arguments.file, &arguments.format, statistic, &print::say)? {
         Restored::Load(result) => load::write(json, &result, &keeping(arguments))?,
         Restored::Study(result) => print::document_or_json(json, &*result, || documents::study(&result))?,
     }
     Ok(Code::Success)
+}
+
+/// Runs the hidden command that reads a Parquet file for `import`.
+pub(crate) fn parquet_to_csv() -> Result<Code, Failure> {
+    match parquet_on_stdin()? {
+        Ok(text) => print::result(&text).map(|()| Code::Success),
+        Err(reason) => print::result(&reason).map(|()| Code::BadInput),
+    }
 }
 
 /// The command that converts the same, and keeps the result.

@@ -1,14 +1,13 @@
 //! `hoptax listeners`: generates Envoy configurations from a short list of listeners.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use hoptax_listeners::{Form, Format, render};
+use hoptax_listeners::{Form, Format};
 use hoptax_report::documents;
 use hoptax_result::{PromiseOutcome, Verdict};
 use hoptax_session::listeners::check::{ListenersCheckSettings, check};
-use hoptax_session::listeners::{ImportedListeners, import, plan};
+use hoptax_session::listeners::{self, Rendering};
 
 use super::listeners_run::{self, RunListenersArguments, StatusArguments};
 use crate::arguments::shared::{EnvoyArguments, JsonArguments, ListenersFileArguments};
@@ -129,30 +128,15 @@ pub(crate) fn run(command: &ListenersCommand) -> Result<Code, Failure> {
 }
 
 fn rendered(arguments: &RenderArguments) -> Result<Code, Failure> {
-    let form = arguments.form;
-    if form == Form::LdsCds && arguments.out.is_none() {
-        return Err(Failure::bad_input(
-            "`--as lds-cds` writes two files: name their folder with `--out FOLDER`",
-        ));
-    }
-    let plan = plan(&arguments.listeners.file, arguments.listeners.catalogue.file())?;
-    let outputs = render(&plan).map_err(Failure::bad_input)?.outputs(form, arguments.format);
-    let Some(folder) = &arguments.out else {
-        let text: String = outputs.into_iter().map(|output| output.text).collect();
-        print::result(text.trim_end_matches('\n'))?;
-        return Ok(Code::Success);
+    let rendering = Rendering {
+        file: &arguments.listeners.file,
+        services: arguments.listeners.catalogue.file(),
+        form: arguments.form,
+        format: arguments.format,
+        folder: arguments.out.as_deref(),
     };
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::environment(format!("cannot create `{}`: {error}", folder.display())))?;
-    for output in outputs {
-        let path = folder.join(&output.name);
-        print::write_file(&path, &output.text)?;
-        print::note(&format!("{} is written", path.display()));
-    }
-    if form == Form::LdsCds {
-        print::note(
-            "`admin` and `connection_limit` are not in these files: they belong to the bootstrap, which you keep",
-        );
+    if let Some(text) = listeners::rendered(rendering, &print::say)? {
+        print::result(&text)?;
     }
     Ok(Code::Success)
 }
@@ -174,13 +158,10 @@ fn checked(arguments: &CheckListenersArguments) -> Result<Code, Failure> {
 }
 
 fn imported(arguments: &ImportListenersArguments) -> Result<Code, Failure> {
-    let ImportedListeners { text, lost, names } = import(&arguments.file)?;
-    print::result(&text)?;
-    if !lost.is_empty() {
-        print::note(&format!("not carried over, as a comment in the file says:\n  {}", lost.join("\n  ")));
-    }
-    if !names.is_empty() {
-        print::note(&format!("names that differ, on which no request depends:\n  {}", names.join("\n  ")));
+    let imported = listeners::import(&arguments.file)?;
+    print::result(&imported.text)?;
+    for note in imported.notes() {
+        print::note(&note);
     }
     Ok(Code::Success)
 }

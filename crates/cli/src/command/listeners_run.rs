@@ -112,18 +112,11 @@ fn requests() -> Result<Receiver<Request>, Failure> {
 
 /// Prints the status.
 pub(crate) fn status(arguments: &StatusArguments) -> Result<Code, Failure> {
-    let status = status::ask(arguments.address).map_err(|error| {
-        Failure::environment(format!(
-            "no status at {}: {error}; `hoptax listeners run` serves it, and its log says where",
-            arguments.address
-        ))
-    })?;
+    let status = status::ask(arguments.address).map_err(Failure::environment)?;
     let json = arguments.json.file();
     if json != Some(Path::new("-")) {
         print::result(&status.to_string())?;
     }
-    if let Some(path) = json {
-        print::write_value(path, &status)?;
-    }
+    print::write_json(json, &status)?;
     Ok(if status.needs_attention() { Code::ConditionFailed } else { Code::Success })
 }

@@ -24,8 +24,7 @@ use crate::arguments::shared::{JsonArguments, ThresholdArguments};
 use crate::arguments::traffic::{CHECKS, CONNECTIONS, TrafficArguments};
 use crate::arguments::{usual, values};
 use crate::exit::{Code, Failure};
-use crate::progress::LoadProgress;
-use crate::{interrupt, print};
+use crate::{interrupt, print, progress};
 
 /// Headings of the help.
 const SCHEDULE: &str = "Schedule";
@@ -267,7 +266,7 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     }
     let interrupt = interrupt::listen()?;
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.
-    let mut progress = LoadProgress::begin(outputs.every.is_none());
+    let mut progress = progress::of_load(outputs.every.is_none());
     let is_shown = progress.is_shown();
     let mut show = |live: &LiveLine| progress.show(live);
     let on_live = is_shown.then_some(&mut show as &mut dyn FnMut(&LiveLine));

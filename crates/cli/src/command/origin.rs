@@ -1,19 +1,11 @@
 //! `hoptax lab origin`: runs the test server.
 
-use std::fmt::Display;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
-use hoptax_origin::{
-    CallingOptions, CallingOrigin, Calls, Defaults, Origin, OriginError, OriginOptions, OriginReport,
-    OriginTls, Secrets, read_small_file,
-};
-use hoptax_result::counted;
-use hoptax_session::Interrupt;
-use hoptax_session::tls::{IdentityFiles, ServerTls};
-use hoptax_subject::origin::LISTENING;
+use clap::{Args, ValueHint};
+use hoptax_session::test_server::{TestServer, TestServerSettings};
+use hoptax_session::tls::{Alpn, IdentityFiles, ServerTls};
 use signal_hook::consts::SIGHUP;
 
 use crate::arguments::shared::{SeedArguments, WorkersArguments};
@@ -90,27 +82,26 @@ pub(crate) struct OriginArguments {
     calls: Option<PathBuf>,
 }
 
-/// ALPN protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Alpn {
-    /// HTTP/2
-    H2,
-    /// HTTP/1.1
-    #[value(name = "http/1.1")]
-    Http1,
-    /// HTTP/3, on the UDP port with the same number
-    H3,
-    /// No negotiation
-    None,
-}
-
-impl Alpn {
-    /// Its registered name, if it is negotiated over TCP.
-    fn name(self) -> Option<&'static [u8]> {
-        match self {
-            Self::H2 => Some(b"h2"),
-            Self::Http1 => Some(b"http/1.1"),
-            Self::H3 | Self::None => None,
+impl OriginArguments {
+    fn settings(&self) -> TestServerSettings {
+        let identity = self.cert.clone().zip(self.key.clone());
+        let tls = |(certificate, key)| ServerTls {
+            identity: IdentityFiles { certificate, key },
+            client_authorities: self.client_ca.clone(),
+            accepts_anonymous_clients: self.accept_anonymous_clients,
+            protocols: self.alpn.clone(),
+        };
+        TestServerSettings {
+            listen: self.listen,
+            workers: self.workers.number,
+            tables: self.tables.clone(),
+            default: self.default.clone(),
+            default_file: self.default_file.clone(),
+            seed: self.seed.number(),
+            tls: identity.map(tls),
+            tcp_request_bytes: self.tcp_request_size,
+            secrets: self.secrets.clone(),
+            calls: self.calls.clone(),
         }
     }
 }
@@ -122,88 +113,18 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         Some(_) => interrupt::listen_without_hangup()?,
         None => interrupt::listen()?,
     };
-    if let Some(file) = &arguments.calls {
-        return run_calling(arguments, file, &interrupt);
+    let server = TestServer::bind(&arguments.settings())?;
+    if let Some(read_again) = server.reading_again() {
+        interrupt::on_each(&[SIGHUP], "hangup", move |_| {
+            if let Err(error) = read_again() {
+                print::error(&error);
+            }
+        })?;
     }
-    let tls = match (&arguments.cert, &arguments.key) {
-        (Some(certificate), Some(key)) => {
-            let names = arguments.alpn.iter().filter_map(|protocol| protocol.name());
-            let tls = ServerTls {
-                identity: IdentityFiles { certificate: certificate.clone(), key: key.clone() },
-                client_authorities: arguments.client_ca.clone(),
-                accepts_anonymous_clients: arguments.accept_anonymous_clients,
-                alpn: names.map(<[u8]>::to_vec).collect(),
-            };
-            Some(OriginTls { config: tls.config()?, http3: arguments.alpn.contains(&Alpn::H3) })
-        }
-        _ => None,
-    };
-    let options = OriginOptions {
-        listen: arguments.listen,
-        workers: arguments.workers.number as usize,
-        default_query: match &arguments.default_file {
-            Some(file) => Defaults::read(file).map_err(Failure::bad_input)?,
-            None => arguments.default.clone(),
-        },
-        tables: arguments.tables.clone(),
-        seed: arguments.seed.number(),
-        tls,
-        tcp_request_bytes: arguments.tcp_request_size,
-        secrets: match &arguments.secrets {
-            Some(folder) => Secrets::load(folder).map_err(Failure::bad_input)?,
-            None => Secrets::default(),
-        },
-    };
-    let origin = Origin::bind(&options).map_err(|error| match error {
-        OriginError::ListenHttp3 { .. } | OriginError::NoQuic => {
-            Failure::environment(format!("{error}, or serve without HTTP/3: --alpn h2,http/1.1"))
-        }
-        other => other.into(),
-    })?;
-    if let Some(file) = &arguments.default_file {
-        read_again_at_hangup(file.clone(), origin.defaults())?;
+    print::result(&server.line())?;
+    if let Some(note) = server.note() {
+        print::note(&note);
     }
-    let address = origin.local_address();
-    print::result(&format!("{LISTENING}{address}"))?;
-    if options.tls.is_some() {
-        let http3 = if origin.serves_http3() { format!("; HTTP/3 on UDP {address}") } else { String::new() };
-        print::note(&format!("TLS is accepted on the same port{http3}"));
-    }
-    note(origin.run(interrupt.flag())?);
+    print::note(&server.run(&interrupt)?);
     Ok(Code::Success)
-}
-
-/// Runs an origin that makes the calls in `file` for each request.
-fn run_calling(arguments: &OriginArguments, file: &Path, interrupt: &Interrupt) -> Result<Code, Failure> {
-    let refused = |what: &str, error: &dyn Display| {
-        Failure::bad_input(format!("the file of calls `{}` {what}: {error}", file.display()))
-    };
-    let text = read_small_file(file).map_err(|error| refused("cannot be read", &error))?;
-    let calls: Calls =
-        serde_json::from_str(&text).map_err(|error| refused("does not list calls as JSON", &error))?;
-    let options = CallingOptions {
-        listen: arguments.listen,
-        default_query: arguments.default.clone(),
-        calls,
-        seed: arguments.seed.number(),
-    };
-    let origin = CallingOrigin::bind(&options)?;
-    print::result(&format!("{LISTENING}{}", origin.local_address()))?;
-    note(origin.run(interrupt.flag())?);
-    Ok(Code::Success)
-}
-
-/// Prints the counts of requests and connections of the origin.
-fn note(OriginReport { connections, answered, broken }: OriginReport) {
-    let [connections, broken] = [connections, broken].map(|number| counted(number, "connection"));
-    print::note(&format!("{} answered on {connections}; {broken} aborted", counted(answered, "request")));
-}
-
-/// Replaces the default parameters by those in the file at each SIGHUP. A file that is invalid then is reported.
-fn read_again_at_hangup(file: PathBuf, defaults: Arc<Defaults>) -> Result<(), Failure> {
-    interrupt::on_each(&[SIGHUP], "hangup", move |_| {
-        if let Err(error) = defaults.replace_by(&file) {
-            print::error(&error);
-        }
-    })
 }

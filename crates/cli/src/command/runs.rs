@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 use hoptax_report::documents::{self, MOST_OVERLAID};
-use hoptax_result::{counted, grouped};
 use hoptax_session::results;
 use hoptax_session::runs::{Exported, Runs};
-use hoptax_session::store::{Compacted, Filter, since};
+use hoptax_session::store::{Filter, since};
 
 use super::cleanup::{self, CleanupArguments};
 use super::history::{self, HistoryArguments};
@@ -159,9 +158,15 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
             let removed = runs_of(store)?.remove(runs)?;
             removed.iter().try_for_each(|run| print::result(&format!("removed run {run}")))?;
         }
-        RunsAction::Export { run, folder, store } => export(&runs_of(store)?, run, folder)?,
+        RunsAction::Export { run, folder, store } => {
+            let Exported { line, note } = runs_of(store)?.export(run, folder)?;
+            print::result(&line)?;
+            if let Some(note) = note {
+                print::note(&note);
+            }
+        }
         RunsAction::Import { paths, store } => runs_of(store)?.import(paths, &mut print::result)?,
-        RunsAction::Gc(store) => collect(&runs_of(store)?)?,
+        RunsAction::Gc(store) => print::result(&runs_of(store)?.compact()?)?,
         RunsAction::History(arguments) => return history::run(arguments),
         RunsAction::Merge(arguments) => return merge::run(arguments),
         RunsAction::Cleanup(arguments) => return cleanup::run(arguments),
@@ -172,24 +177,4 @@ pub(super) fn run(arguments: &RunsArguments) -> Result<Code, Failure> {
 /// The runs of a store.
 fn runs_of(choice: &StoreChoice) -> Result<Runs<'_>, Failure> {
     Runs::of_store(choice.file.as_deref(), &print::say)
-}
-
-fn export(runs: &Runs<'_>, run: &str, folder: &Path) -> Result<(), Failure> {
-    let Exported { run, files, redacted } = runs.export(run, folder)?;
-    print::result(&format!("run {run}: {} in {}", counted(files, "file"), folder.display()))?;
-    if !redacted.is_empty() {
-        print::note(&format!("written with their secrets masked: {}", redacted.join(", ")));
-    }
-    Ok(())
-}
-
-fn collect(runs: &Runs<'_>) -> Result<(), Failure> {
-    let Compacted { verified, before_bytes, after_bytes } = runs.compact()?;
-    let mib = |bytes: u64| grouped(bytes as f64 / f64::from(1 << 20), 1);
-    print::result(&format!(
-        "{}: {verified} contents verified, {} MiB before, {} MiB now",
-        runs.path().display(),
-        mib(before_bytes),
-        mib(after_bytes)
-    ))
 }

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use hoptax_load::{HostPort, without_user};
+use hoptax_load::HostPort;
 use hoptax_report::documents;
-use hoptax_session::load::Sending;
 use hoptax_session::results;
-use hoptax_tools::smp::{Chosen, choose, meshmark};
+use hoptax_session::smp::{ChosenTest, loads};
+use hoptax_tools::smp::meshmark;
 
-use super::input;
 use super::load::{self, Outputs};
 use crate::arguments::shared::JsonArguments;
 use crate::arguments::values;
@@ -87,31 +86,12 @@ pub(crate) fn run(arguments: &SmpArguments) -> Result<Code, Failure> {
 
 fn run_test(arguments: &RunTestArguments) -> Result<Code, Failure> {
     let json = arguments.json.file();
-    let (named, text) = (arguments.file.display(), input::read(&arguments.file)?);
-    let bad = |problems: Vec<String>| input::refused(&arguments.file, &problems);
-    let chosen = choose(&text, arguments.client).map_err(bad)?;
-    let refused = chosen.refused(&arguments.target);
-    let Chosen { loads, unused } = chosen;
-    if json.is_some() && loads.len() > 1 {
-        return Err(bad(vec![format!(
-            "it has {} clients, and `--json` holds the result of one: choose it with `--client 1`",
-            loads.len()
-        )]));
-    }
-    if !refused.is_empty() {
-        return Err(bad(refused));
-    }
-    if !unused.is_empty() {
-        print::note(&format!("hoptax: `{named}`: not used: {}", unused.join(", ")));
-    }
+    let RunTestArguments { file, target, client, .. } = arguments;
+    let test = ChosenTest { file, client: *client, targets: target, has_file: json.is_some() };
     let mut worst = Code::Success;
-    for (number, planned) in &loads {
-        for line in &planned.ignored {
-            print::note(&format!("hoptax: client {number}: not used: {line}"));
-        }
-        let urls: Vec<String> = planned.urls.iter().map(|url| without_user(url)).collect();
-        print::note(&format!("hoptax: client {number}: {} to {}", planned.summary, urls.join(", ")));
-        match load::sent(&Sending::from(planned), Outputs { json, ..Outputs::default() })? {
+    for client in loads(test, &print::say)? {
+        client.announce(&print::say);
+        match load::sent(&client.sending(), Outputs { json, ..Outputs::default() })? {
             Code::Success => {}
             Code::Interrupted => return Ok(Code::Interrupted),
             code => worst = code,

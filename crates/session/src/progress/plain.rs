@@ -6,13 +6,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::Progress;
+use crate::update::Update;
 
 /// Longest silence. A line every 30 s distinguishes a slow job from a hung one, and disturbs too few slices to affect results.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// Prints lines from its own thread, so that they also appear while the study waits or measures.
 #[derive(Debug)]
-pub struct PlainLines {
+pub(super) struct PlainLines {
     progress: Arc<Mutex<Progress>>,
     /// Requests a line immediately; dropping it ends the thread.
     request: Sender<()>,
@@ -21,14 +22,14 @@ pub struct PlainLines {
 
 impl PlainLines {
     /// Starts the thread; `say` prints a line.
-    pub fn begin(progress: Progress, say: fn(&str)) -> Self {
+    pub(super) fn begin(progress: Progress, say: fn(Update<'_>)) -> Self {
         let progress = Arc::new(Mutex::new(progress));
         let (request, requests) = mpsc::channel();
         let seen = Arc::clone(&progress);
         let speaker = thread::Builder::new().spawn(move || {
             while requests.recv_timeout(SILENCE) != Err(RecvTimeoutError::Disconnected) {
                 let line = lock(&seen).line(Instant::now());
-                say(&line);
+                say(Update::Note(&line));
             }
         });
         // If the thread cannot start, the study runs without progress lines.
@@ -36,7 +37,7 @@ impl PlainLines {
     }
 
     /// Updates the progress that later lines show. Prints a line now if the update `is_urgent`.
-    pub fn show(&self, progress: Progress, is_urgent: bool) {
+    pub(super) fn show(&self, progress: Progress, is_urgent: bool) {
         *lock(&self.progress) = progress;
         if is_urgent {
             let _ = self.request.send(());
@@ -44,7 +45,7 @@ impl PlainLines {
     }
 
     /// Stops the thread after it has printed all requested lines.
-    pub fn finish(self) {
+    pub(super) fn finish(self) {
         drop(self.request);
         let _ = self.speaker.map(JoinHandle::join);
     }

@@ -8,7 +8,7 @@ use hoptax_session::{Interrupt, Update, machine};
 
 use super::{LoadArguments, Outputs, code};
 use crate::exit::{Code, Failure};
-use crate::progress::LoadProgress;
+use crate::progress::{self, LoadProgress};
 use crate::{interrupt, print};
 
 /// Sends a load from the agents of these arguments and prints its result.
@@ -24,7 +24,7 @@ pub(super) fn sent(
     // Each agent needs a connection of this process.
     machine::allow_connections(addresses.len())?;
     let interrupt = interrupt::listen()?;
-    let progress = LoadProgress::of_agents();
+    let progress = progress::of_agents();
     let request = LoadRequest {
         sending,
         agents: addresses.iter().map(|address| RemoteAgent::at(address)).collect(),

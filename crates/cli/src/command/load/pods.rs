@@ -111,8 +111,7 @@ fn send(
     use hoptax_session::token::Token;
     use hoptax_session::{Update, machine};
 
-    use crate::interrupt;
-    use crate::progress::LoadProgress;
+    use crate::{interrupt, progress};
 
     // Each agent needs a connection of this process.
     machine::allow_connections(job.agents as usize)?;
@@ -121,7 +120,7 @@ fn send(
     let of = format!("{} agents are pods of job `{}/{}`", job.agents, job.namespace, job.name);
     let mut running = start_agents(job, context, token.secret()).map_err(of_cluster)?;
     print::note(&format!("{of}, which is removed at the end"));
-    let progress = LoadProgress::of_agents();
+    let progress = progress::of_agents();
     let called = |PendingAgent { name, stream }| RemoteAgent::behind(name, stream);
     let request = LoadRequest {
         sending,

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use hoptax_text::yaml::file;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Reads a file; `-` is stdin.
-pub(super) fn read(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let text = if path == Path::new("-") {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).and_then(|_| file::text(bytes))
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// Problems of a file, each on a line with its name.
-pub(super) fn refused(path: &Path, problems: &[String]) -> Failure {
+pub(crate) fn refused(path: &Path, problems: &[String]) -> Failure {
     let lines: Vec<String> =
         problems.iter().map(|problem| format!("`{}`: {problem}", path.display())).collect();
     Failure::bad_input(lines.join("\n"))

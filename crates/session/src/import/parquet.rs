@@ -1,5 +1,4 @@
-//! Reads Parquet files for `hoptax convert import` in a separate process: the library panics on damaged files, and trusts the sizes in
-//! them.
+//! Reads Parquet files in a separate process: the library panics on damaged files, and trusts the sizes in them.
 
 use std::env;
 use std::fs::File;
@@ -10,11 +9,10 @@ use std::process::{Command, Stdio};
 use hoptax_host::limits::confine;
 use hoptax_tools::csv_of_parquet;
 
-use super::input::refused;
-use crate::exit::{Code, Failure};
-use crate::print;
+use crate::failure::Failure;
+use crate::input::refused;
 
-/// The hidden command of that process.
+/// The hidden command of that process. It prints what [`parquet_on_stdin`] returns, and succeeds only with a table.
 const COMMAND: [&str; 2] = ["convert", "parquet-to-csv"];
 /// The most memory that it may use.
 const MOST_MEMORY_BYTES: u64 = 1 << 30;
@@ -33,21 +31,24 @@ pub(super) fn csv(file: &Path) -> Result<String, Failure> {
     };
     let output = run().map_err(|error| Failure::cannot_read(file, error))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let reason = match output.status.code() {
-        Some(code) if code == Code::Success as i32 => return Ok(text.into_owned()),
-        Some(code) if code == Code::BadInput as i32 => text.trim_end().to_owned(),
+    if output.status.success() {
+        return Ok(text.into_owned());
+    }
+    let reason = match text.trim_end() {
+        // A process that a signal ended may have printed a part of the table.
+        reason if !reason.is_empty() && output.status.code().is_some() => reason.to_owned(),
         _ => format!("it is damaged, or needs over {MOST_MEMORY_BYTES} bytes of memory"),
     };
     Err(refused(file, &[format!("it is not a Parquet file that can be read: {reason}")]))
 }
 
-/// Runs the hidden command: a Parquet file on stdin, CSV on stdout, or there the reason with the exit code of invalid input.
-pub(crate) fn run() -> Result<Code, Failure> {
+/// The table in the Parquet file on stdin as CSV, or the reason why it has none. Limits the memory and the time of this process.
+///
+/// # Errors
+/// When the kernel refuses a limit.
+pub fn parquet_on_stdin() -> Result<Result<String, String>, Failure> {
     confine(MOST_MEMORY_BYTES, MOST_PROCESSOR_S).map_err(Failure::environment)?;
     let mut file = Vec::new();
     let read = io::stdin().read_to_end(&mut file).map_err(|error| format!("it cannot be read: {error}"));
-    match read.and_then(|_| csv_of_parquet(file)) {
-        Ok(text) => print::result(&text).map(|()| Code::Success),
-        Err(reason) => print::result(&reason).map(|()| Code::BadInput),
-    }
+    Ok(read.and_then(|_| csv_of_parquet(file)))
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 
 /// The lines on a terminal.
 #[derive(Debug)]
-pub(super) struct Screen<W> {
+pub struct Screen<W> {
     terminal: W,
     /// The lines above the cursor.
     lines: Vec<String>,
@@ -15,12 +15,12 @@ pub(super) struct Screen<W> {
 
 impl<W: Write> Screen<W> {
     /// No lines.
-    pub(super) fn new(terminal: W) -> Self {
+    pub fn new(terminal: W) -> Self {
         Self { terminal, lines: Vec::new() }
     }
 
     /// Shows these lines in place of those before.
-    pub(super) fn show(&mut self, lines: Vec<String>) {
+    pub fn show(&mut self, lines: Vec<String>) {
         let mut text = up(self.lines.len());
         for line in &lines {
             // Erase the rest of the old line.
@@ -33,14 +33,14 @@ impl<W: Write> Screen<W> {
     }
 
     /// Erases the lines.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         if !self.lines.is_empty() {
             self.show(Vec::new());
         }
     }
 
     /// Calls `print`, which prints whole lines, so that these stand above.
-    pub(super) fn above(&mut self, print: impl FnOnce()) {
+    pub fn above(&mut self, print: impl FnOnce()) {
         let lines = self.lines.clone();
         self.clear();
         print();
