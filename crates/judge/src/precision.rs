@@ -167,7 +167,7 @@ pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> 
 
 /// The ratio between the widths of an interval over `rounds` rounds at the confidence of looks and at `confidence`.
 fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
-    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let one = Interval::new(0.0, -1.0, 1.0);
     let basis = Basis { degrees_of_freedom: f64::from(rounds) - 1.0, rounds };
     half_width_at_looks(&one, basis, confidence)
 }
@@ -181,7 +181,7 @@ pub(crate) fn half_width_at_looks(interval: &Interval, basis: Basis, confidence:
 /// The half-width of an interval of `confidence`, as it would be with the degrees of freedom of its rounds alone and the confidence
 /// `wanted`.
 fn half_width_with(interval: &Interval, basis: Basis, confidence: f64, wanted: f64) -> Option<f64> {
-    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let one = Interval::new(0.0, -1.0, 1.0);
     let own = f64::from(basis.rounds) - 1.0;
     Some(standard_error(interval, basis.degrees_of_freedom, confidence)? / standard_error(&one, own, wanted)?)
 }

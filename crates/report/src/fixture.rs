@@ -194,7 +194,7 @@ pub(crate) fn study() -> StudyResult {
 
 /// An interval of this share around an estimate.
 pub(crate) fn about(estimate: f64, share: f64) -> Interval {
-    Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
+    Interval::new(estimate, estimate * (1.0 - share), estimate * (1.0 + share))
 }
 
 /// A time beside its prediction, us. The interval of their difference reaches 9 us to either side.

@@ -185,8 +185,8 @@ fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitt
 
 /// A difference of logarithms as a share of the reference.
 fn share(found: &FromReference) -> Interval {
-    let Interval { estimate, low, high } = found.difference;
-    Interval { estimate: estimate.exp_m1(), low: low.exp_m1(), high: high.exp_m1() }
+    let Interval { estimate, low, high, .. } = found.difference;
+    Interval::new(estimate.exp_m1(), low.exp_m1(), high.exp_m1())
 }
 
 #[cfg(test)]
