@@ -109,10 +109,9 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
 /// The half-width of the cost of an arm in CPU time with the degrees of freedom of its own rounds: forecasts are for Student's interval,
 /// and a study that stops by its half-widths has no moderated intervals.
 fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Option<f64> {
-    let borrowed = arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs);
-    let Some(borrowed) = borrowed else { return Some(cost.half_width()) };
+    let Some(degrees_of_freedom) = cost.degrees_of_freedom else { return Some(cost.half_width()) };
     let rounds = result.replicates(arm.contrast(), CostMeasure::CpuUs, None);
-    let basis = Basis { degrees_of_freedom: borrowed.degrees_of_freedom, rounds };
+    let basis = Basis { degrees_of_freedom, rounds };
     half_width_of_rounds(cost, basis, result.plan.quantile_confidence())
 }
 

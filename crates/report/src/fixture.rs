@@ -73,7 +73,6 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 over_1_ms_share: Some(Interval::around(0.0, 0.001)),
                 max_rate: has_proxy.then(|| Interval::around(rate - 1e6 / 46.0, 190.0)),
                 shares: CostShares::default(),
-                borrowed: Vec::new(),
                 // About as wide as many costs together need.
                 uncertain_signs: if has_proxy && cpu_us.abs() < 0.6 {
                     vec![CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::ResponseP50Us]

@@ -177,7 +177,8 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
 fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
     let arm = result.arm(arm)?;
     let level = arm.level(measure).filter(|level| level.estimate > 0.0)?;
-    let freedom = result.degrees_of_freedom(Contrast { arm: &arm.id, other: None }, measure, None);
+    let contrast = Contrast { arm: &arm.id, other: None };
+    let freedom = result.degrees_of_freedom(&level, contrast, measure, None);
     let confidence = result.plan.quantile_confidence();
     let error = error_over_rounds(&level, freedom, confidence)?;
     Some(Sitting { estimate: level.estimate.ln(), standard_error: error / level.estimate })
