@@ -128,9 +128,9 @@ fn has_answer(
 #[cfg(test)]
 pub(crate) mod tests {
     use hoptax_result::{
-        ArmKind, ArmLoad, ArmResult, Book, Cost, CostMeasure, Environment, Finding, Freedom, FreedomOf,
-        Freedoms, GeneratorUse, HopUse, HostUse, Interval, LoadSpec, Loop, Loosened, Measure, Measured,
-        ProxyUse, ResponseCost, Severity, Slices, StudyBody, StudyPlan, StudyResult, Verdict, sample,
+        ArmKind, ArmLoad, ArmResult, Book, Cost, Environment, Finding, GeneratorUse, HopUse, HostUse,
+        Interval, LoadSpec, Loop, Loosened, Measure, Measured, ProxyUse, ResponseCost, Severity, Slices,
+        StudyBody, StudyPlan, StudyResult, Verdict, sample,
     };
 
     use crate::thresholds::Limits;
@@ -449,8 +449,8 @@ pub(crate) mod tests {
         assert_eq!(severity(combined(differs, Vec::new())), Severity::Warn);
         // One sitting of ten rounds states it.
         let of_one = |result: &mut StudyResult| {
-            differs(result);
-            result.arms[1].freedoms = Freedoms(vec![Freedom::new(FreedomOf::Cost, CostMeasure::CpuUs, 9.0)]);
+            let cost = Interval::around(-0.9, 0.2).with_freedom(9.0);
+            result.arms[1].cost.cpu_us_per_request = Some(cost);
         };
         assert_eq!(severity(combined(of_one, Vec::new())), Severity::Fail);
     }

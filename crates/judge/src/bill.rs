@@ -12,7 +12,7 @@ use hoptax_stats::{DECISIVE, Weighted, decide, rounds_needed};
 
 use crate::comparison::rounds_to_complete;
 use crate::precision::{Basis, half_width_at_looks};
-use crate::summary::{degrees_of_freedom_of_shares, rounds_of_sum, sum_of_cpu_costs, sum_of_cpu_shares};
+use crate::summary::{rounds_of_sum, sum_of_cpu_costs, sum_of_cpu_shares};
 
 /// Inputs of a bill besides the numbers of its study.
 #[derive(Clone, Debug)]
@@ -192,7 +192,7 @@ fn sum(result: &StudyResult, arms: &[&str], together: &str) -> Option<BilledSum>
     let interaction_us = sum_of_cpu_costs(result, &terms)?;
     let interaction_share = sum_of_cpu_shares(result, &terms)?;
     let (rounds, confidence) = (rounds_of_sum(result, &terms)?, result.plan.quantile_confidence());
-    let freedom = degrees_of_freedom_of_shares(result, &terms)?;
+    let freedom = interaction_share.degrees_of_freedom.unwrap_or(f64::from(rounds) - 1.0);
     let decision = decide(&interaction_share, freedom, confidence, BilledSum::MARGIN_SHARE)?;
     let until_decided = || {
         let basis = Basis { degrees_of_freedom: freedom, rounds };

@@ -133,7 +133,7 @@ fn compared(
     let contrast = Contrast { arm: &arm.id, other: Some(&reference.id) };
     let rounds = result.usable_rounds(contrast, measure, None);
     let confidence = result.plan.quantile_confidence();
-    let freedom = result.degrees_of_freedom_of_share(contrast, measure, None);
+    let freedom = result.degrees_of_freedom(&difference_share, contrast, measure, None);
     let decision = decide(&difference_share, freedom, confidence, margin_share)?;
     let needed = || {
         let resolution = match measure {
@@ -172,8 +172,8 @@ pub(crate) fn rounds_to_complete(result: &StudyResult, needed: u32, counting: u3
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        ArmRound, Cost, CostShare, Finding, Freedom, FreedomOf, Freedoms, HopUse, Interval, Measure,
-        Measured, Opened, RoundMeasure, Severity, StudyRound, sample,
+        ArmRound, Cost, CostShare, Finding, HopUse, Interval, Measure, Measured, Opened, RoundMeasure,
+        Severity, StudyRound, sample,
     };
 
     use super::*;
@@ -271,23 +271,21 @@ mod tests {
     #[test]
     fn other_measures_are_decided_about_by_the_shares_of_their_rounds() {
         let share = Interval::around(-0.1, 0.15);
-        let of = |degrees_of_freedom| CostShare { measure: CostMeasure::MaxRate, share, degrees_of_freedom };
-        let rate = rate_of_lua(Some(of(None)));
+        let of = |share| CostShare { measure: CostMeasure::MaxRate, share };
+        let rate = rate_of_lua(Some(of(share)));
         assert_eq!((rate.difference_share, rate.decision), (share, Decision::Undecided));
         assert!((rate.degrees_of_freedom - 9.0).abs() < 1e-12 && rate.rounds_until_decided > Some(100));
-        let borrows = rate_of_lua(Some(of(Some(12.5))));
+        let borrows = rate_of_lua(Some(of(share.with_freedom(12.5))));
         assert!((borrows.degrees_of_freedom - 12.5).abs() < 1e-12, "{borrows:?}");
     }
 
     #[test]
     fn a_number_of_one_of_three_sittings_is_decided_about_by_the_rounds_of_that_sitting() {
         // The interval of the two tests is 0.68 of the other with two degrees of freedom, 0.81 with nine, 0.84 with infinitely many.
-        let decision = |recorded: Option<f64>| {
-            let mut result = result(Some(Interval::around(0.0, 0.027)), None);
+        let decision = |degrees_of_freedom: Option<f64>| {
+            let share = Interval { degrees_of_freedom, ..Interval::around(0.0, 0.027) };
+            let mut result = result(Some(share), None);
             result.sittings = vec![sample::sitting(10); 3];
-            let freedom = |degrees| Freedom::new(FreedomOf::Cost, CostMeasure::CpuShare, degrees);
-            let same = fixture::arm(&mut result, "same");
-            same.freedoms = Freedoms(recorded.map(freedom).into_iter().collect());
             let found = compare(&result, "baseline", 0.02);
             measure(&found.subjects[0], CostMeasure::CpuUs).unwrap().decision
         };

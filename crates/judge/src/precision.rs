@@ -115,10 +115,9 @@ pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
 /// The half-width of the cost of an arm in CPU time with the degrees of freedom of its own rounds: forecasts are for Student's interval,
 /// and a study that stops by its half-widths has no moderated intervals.
 fn of_own_rounds(result: &StudyResult, arm: &ArmResult, cost: &Interval) -> Option<f64> {
-    let borrowed = arm.cost.borrowed.iter().find(|one| one.measure == CostMeasure::CpuUs);
-    let Some(borrowed) = borrowed else { return Some(cost.half_width()) };
+    let Some(degrees_of_freedom) = cost.degrees_of_freedom else { return Some(cost.half_width()) };
     let rounds = result.replicates(arm.contrast(), CostMeasure::CpuUs, None);
-    let basis = Basis { degrees_of_freedom: borrowed.degrees_of_freedom, rounds };
+    let basis = Basis { degrees_of_freedom, rounds };
     half_width_of_rounds(cost, basis, result.plan.quantile_confidence())
 }
 
@@ -173,7 +172,7 @@ pub fn forecast_of_more(result: &StudyResult, planned: u32) -> Option<Forecast> 
 
 /// The ratio between the widths of an interval over `rounds` rounds at the confidence of looks and at `confidence`.
 fn at_looks(rounds: u32, confidence: f64) -> Option<f64> {
-    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let one = Interval::new(0.0, -1.0, 1.0);
     let basis = Basis { degrees_of_freedom: f64::from(rounds) - 1.0, rounds };
     half_width_at_looks(&one, basis, confidence)
 }
@@ -187,7 +186,7 @@ pub(crate) fn half_width_at_looks(interval: &Interval, basis: Basis, confidence:
 /// The half-width of an interval of `confidence`, as it would be with the degrees of freedom of its rounds alone and the confidence
 /// `wanted`.
 fn half_width_with(interval: &Interval, basis: Basis, confidence: f64, wanted: f64) -> Option<f64> {
-    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let one = Interval::new(0.0, -1.0, 1.0);
     let own = f64::from(basis.rounds) - 1.0;
     Some(standard_error(interval, basis.degrees_of_freedom, confidence)? / standard_error(&one, own, wanted)?)
 }

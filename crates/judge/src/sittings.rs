@@ -2,7 +2,6 @@
 
 mod borrowed;
 mod bounds;
-mod freedoms;
 mod numbers;
 mod quiet_rule;
 mod stated;
@@ -254,7 +253,7 @@ fn estimate(
 ) -> Option<SittingEstimate> {
     let arm = result.arm(arm)?;
     let interval = measure.interval(arm.cost_under(load)?)?;
-    let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
+    let freedom = result.degrees_of_freedom(&interval, arm.contrast(), measure, load);
     let standard_error = error_over_rounds(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
 }

@@ -53,7 +53,7 @@ pub use by_round::CpuByRound;
 pub use frames::add_frames;
 pub use histogram::{response_histograms, response_times_by_round};
 pub use numbers::fill;
-pub use sum::{degrees_of_freedom_of_shares, rounds_of_sum, sum_of_cpu_costs, sum_of_cpu_shares};
+pub use sum::{rounds_of_sum, sum_of_cpu_costs, sum_of_cpu_shares};
 
 /// The name of a server that hoptax did not start, in the list of its arm's proxies.
 const EXTERNAL: &str = "external";

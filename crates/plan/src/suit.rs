@@ -68,7 +68,7 @@ pub fn half_width_share(machine: &MachineProbe, never_halted: bool, rounds: u32)
 }
 
 fn half_width_of(typical: Typical, rounds: u32) -> Option<f64> {
-    let one = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let one = Interval::new(0.0, -1.0, 1.0);
     // The standard error of an interval of half-width one is one over Student's t.
     let t = 1.0 / standard_error(&one, f64::from(rounds) - 1.0, CONFIDENCE)?;
     Some(typical.spread_share * t / f64::from(rounds).sqrt())

@@ -124,7 +124,7 @@ mod tests {
         let arms = result.arms.len();
         for (place, arm) in result.arms.iter_mut().enumerate() {
             for load in arm.loads.iter_mut().filter(|load| load.load != "saturation") {
-                load.cost.response_us.p50 = Some(Interval { estimate: 9.0, low: 8.0, high: 10.0 });
+                load.cost.response_us.p50 = Some(Interval::new(9.0, 8.0, 10.0));
                 load.cost.response_us.p90 = load.cost.response_us.p50.filter(|_| place < arms / 4);
             }
         }

@@ -352,7 +352,7 @@ pub(crate) mod fixture {
         ComparedMeasure {
             measure,
             reference,
-            difference: Interval { estimate: of(share.estimate), low: of(share.low), high: of(share.high) },
+            difference: Interval::new(of(share.estimate), of(share.low), of(share.high)),
             difference_share: share,
             rounds: 12,
             degrees_of_freedom: 11.0,

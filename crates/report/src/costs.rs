@@ -157,7 +157,7 @@ fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
     let Some(level) = reference_level(result, row.arm, measure) else {
         return why_withheld(result, row.arm, measure).map(|why| Quantity::unknown(why, "%")).into();
     };
-    match (Interval { estimate, low, high }).share_of(&level) {
+    match Interval::new(estimate, low, high).share_of(&level) {
         Some(share) => known(&share),
         None => Cell::Quantity(Quantity::unknown("the level that it is a share of, which may be zero", "%")),
     }

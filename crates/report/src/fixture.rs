@@ -73,7 +73,6 @@ fn arm(id: &str, kind: ArmKind, compared_with: Option<&str>, cpu_us: f64, p50_us
                 over_1_ms_share: Some(Interval::around(0.0, 0.001)),
                 max_rate: has_proxy.then(|| Interval::around(rate - 1e6 / 46.0, 190.0)),
                 shares: CostShares::default(),
-                borrowed: Vec::new(),
                 // About as wide as many costs together need.
                 uncertain_signs: if has_proxy && cpu_us.abs() < 0.6 {
                     vec![CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::ResponseP50Us]
@@ -194,7 +193,7 @@ pub(crate) fn study() -> StudyResult {
 
 /// An interval of this share around an estimate.
 pub(crate) fn about(estimate: f64, share: f64) -> Interval {
-    Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
+    Interval::new(estimate, estimate * (1.0 - share), estimate * (1.0 + share))
 }
 
 /// A time beside its prediction, us. The interval of their difference reaches 9 us to either side.

@@ -81,7 +81,7 @@ mod tests {
         };
         for arm in &mut result.arms {
             let added = (arm.kind != ArmKind::Baseline).then(|| about(4.0));
-            arm.profiler_share = Some(Interval { estimate: 0.1, low: 0.05, high: 0.15 });
+            arm.profiler_share = Some(Interval::new(0.1, 0.05, 0.15));
             arm.layers = vec![layer("libc", 5.0, added), layer("kernel: network send", 15.0, None)];
         }
         let found = tables(&result);

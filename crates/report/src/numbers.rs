@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_printed_range_holds_an_interval_that_is_not_symmetric() {
-        let uneven = Interval { estimate: 20.0, low: 17.0, high: 24.0 };
+        let uneven = Interval::new(20.0, 17.0, 24.0);
         assert_eq!([level(&uneven), difference(&uneven)], ["20.0 ±4.0", "+20.0 ±4.0"]);
         assert_eq!(difference(&uneven.times(-1.0)), "-20.0 ±4.0");
     }

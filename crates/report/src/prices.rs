@@ -173,7 +173,7 @@ pub(crate) mod fixture {
     use super::*;
 
     fn interval(low: f64, estimate: f64, high: f64) -> Interval {
-        Interval { estimate, low, high }
+        Interval::new(estimate, low, high)
     }
 
     fn price(id: &str, listed_us: f64, made: PriceMade, here_us: Option<Interval>) -> Price {

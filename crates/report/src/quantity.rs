@@ -222,7 +222,9 @@ impl Quantity {
 
     fn without_mark(&self) -> String {
         match (self.estimate, self.low, self.high) {
-            (Some(estimate), Some(low), Some(high)) => self.with_interval(&Interval { estimate, low, high }),
+            (Some(estimate), Some(low), Some(high)) => {
+                self.with_interval(&Interval::new(estimate, low, high))
+            }
             (None, Some(_), Some(_)) => self.ends(),
             (_, Some(low), None) => format!("≥ {}", self.plain(self.outward(low, digits(low), f64::floor))),
             (_, None, Some(high)) => format!("≤ {}", self.plain(self.outward(high, digits(high), f64::ceil))),
@@ -234,7 +236,7 @@ impl Quantity {
     /// The ends of its interval; empty unless it has both.
     pub(crate) fn ends(&self) -> String {
         let (Some(low), Some(high)) = (self.low, self.high) else { return String::new() };
-        let middle = Interval { estimate: f64::midpoint(low, high), low, high };
+        let middle = Interval::new(f64::midpoint(low, high), low, high);
         let decimals = self.decimals(&middle);
         let (low, high) = (self.outward(low, decimals, f64::floor), self.outward(high, decimals, f64::ceil));
         format!("{} to {}", self.number(low, decimals), self.number(high, decimals))
@@ -309,7 +311,7 @@ mod tests {
     use super::*;
 
     fn interval(estimate: f64, low: f64, high: f64) -> Interval {
-        Interval { estimate, low, high }
+        Interval::new(estimate, low, high)
     }
 
     #[test]

@@ -136,7 +136,7 @@ pub(crate) fn in_percent(share: &Interval) -> Interval {
 }
 
 pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
-    Interval { estimate: interval.estimate / unit, low: interval.low / unit, high: interval.high / unit }
+    Interval::new(interval.estimate / unit, interval.low / unit, interval.high / unit)
 }
 
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
@@ -280,7 +280,7 @@ mod tests {
         };
         // `lua` costs more than `rbac` in us, and now less as a share.
         for arm in result.arms.iter_mut().filter(|arm| arm.id == "lua") {
-            arm.cost.cpu_share = Some(Interval { estimate: 0.001, low: 0.0, high: 0.002 });
+            arm.cost.cpu_share = Some(Interval::new(0.001, 0.0, 0.002));
         }
         let place = |order: &[String], id: &str| order.iter().position(|arm| arm == id).unwrap();
         let by_share = order(&result);

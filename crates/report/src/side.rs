@@ -209,7 +209,7 @@ fn null(result: &StudyResult) -> Option<Table> {
         let errors: Vec<f64> = costs
             .iter()
             .filter_map(|(arm, cost)| {
-                let freedom = result.degrees_of_freedom(arm.contrast(), measure, None);
+                let freedom = result.degrees_of_freedom(cost, arm.contrast(), measure, None);
                 let error = standard_error(cost, freedom, result.plan.quantile_confidence())?;
                 Some(cost.estimate / error)
             })

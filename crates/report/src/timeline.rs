@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn an_interval_that_is_cut_at_zero_shows_its_ends() {
-        let interval = Interval { estimate: 0.0, low: 0.0, high: 368.9 };
+        let interval = Interval::new(0.0, 0.0, 368.9);
         assert_eq!(with_ends(&interval, 0), "0 (0 to 369)");
     }
 }

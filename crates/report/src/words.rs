@@ -131,8 +131,13 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     let sequential = result.plan.sequential.as_ref().map_or_else(String::new, |sequential| {
         format!(" at {}, since interval widths ended the study", percent(sequential.quantile_confidence, 0))
     });
-    let borrows = result.arms.iter().flat_map(|arm| &arm.loads).any(|load| !load.cost.borrowed.is_empty());
-    let borrowed = if borrows {
+    // Intervals whose variances do not borrow have the degrees of freedom of their rounds, and state none.
+    let borrows = |measure: CostMeasure| {
+        let loads = result.arms.iter().flat_map(|arm| &arm.loads);
+        let mut costs = loads.filter_map(|load| measure.interval(&load.cost));
+        costs.any(|cost| cost.degrees_of_freedom.is_some())
+    };
+    let borrowed = if CostMeasure::all().into_iter().any(borrows) {
         "; with so few rounds, the variances of costs borrow from each other (empirical Bayes, after Smyth)"
     } else {
         ""

@@ -1,7 +1,7 @@
 //! A number with its confidence interval.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// An estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,12 +13,33 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Degrees of freedom of Student's distribution, whose critical value times the standard error is the half-width; null for the normal
+    /// distribution, which has infinitely many. Absent if it has one less than rounds of its result count for the number, and if they are
+    /// not known.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_is_infinite")]
+    pub degrees_of_freedom: Option<f64>,
+}
+
+/// Reads a field that is not absent. JSON has no infinite number, so one is written as null.
+fn null_is_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    Ok(Some(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY)))
 }
 
 impl Interval {
+    /// The interval with these ends.
+    pub fn new(estimate: f64, low: f64, high: f64) -> Self {
+        Self { estimate, low, high, degrees_of_freedom: None }
+    }
+
     /// The interval that reaches `half_width` to either side of an estimate.
     pub fn around(estimate: f64, half_width: f64) -> Self {
-        Self { estimate, low: estimate - half_width, high: estimate + half_width }
+        Self::new(estimate, estimate - half_width, estimate + half_width)
+    }
+
+    /// The same interval with these degrees of freedom, which may be infinite.
+    #[must_use]
+    pub fn with_freedom(self, degrees_of_freedom: f64) -> Self {
+        Self { degrees_of_freedom: Some(degrees_of_freedom), ..self }
     }
 
     /// True if `value` lies in it, ends included.
@@ -41,7 +62,12 @@ impl Interval {
     #[must_use]
     pub fn times(&self, factor: f64) -> Self {
         let ends = [factor * self.low, factor * self.high];
-        Self { estimate: factor * self.estimate, low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) }
+        Self {
+            estimate: factor * self.estimate,
+            low: ends[0].min(ends[1]),
+            high: ends[0].max(ends[1]),
+            ..*self
+        }
     }
 
     /// A difference as a share of the amount that it is a difference from, each with an interval of the same confidence, whatever their
@@ -54,10 +80,12 @@ impl Interval {
     /// numbers contributes (the triangle inequality), and the box is as wide as that sum. It is wide if they vary together.
     pub fn share_of(&self, amount: &Self) -> Option<Self> {
         let quotient = |end: f64, away: f64, near: f64| end / if end < 0.0 { away } else { near };
-        (amount.low > 0.0).then(|| Self {
-            estimate: self.estimate / amount.estimate,
-            low: quotient(self.low, amount.low, amount.high),
-            high: quotient(self.high, amount.high, amount.low),
+        (amount.low > 0.0).then(|| {
+            Self::new(
+                self.estimate / amount.estimate,
+                quotient(self.low, amount.low, amount.high),
+                quotient(self.high, amount.high, amount.low),
+            )
         })
     }
 
@@ -74,6 +102,6 @@ impl Interval {
         let estimate = numbers.iter().map(|number| number.estimate).sum::<f64>();
         let below = numbers.iter().map(|number| number.estimate - number.low).sum::<f64>();
         let above = numbers.iter().map(|number| number.high - number.estimate).sum::<f64>();
-        Some(Self { estimate, low: estimate - below, high: estimate + above })
+        Some(Self::new(estimate, estimate - below, estimate + above))
     }
 }

@@ -134,13 +134,12 @@ pub use stored::{
     RunsResult, StoredRun,
 };
 pub use study::{
-    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, Borrowed, Bound, BoundOf, BoundShare, Bounds,
-    ConnectionTls, Contrast, Cost, CostMeasure, CostShare, CostShares, CountedTime, FrameUse, Freedom,
-    FreedomOf, Freedoms, GeneratorUse, HopProcessors, HopUse, HostUse, KnownAnswer, LayerUse, LinkPlan,
-    LoadSpec, NamedNumber, Number, Phase, PlannedConfig, PlannedFirewall, PlannedFunction, PlannedHop,
-    PlannedNetwork, PlannedPhase, PlannedRequest, PlannedSubject, ProxyUse, PublishedMeasure,
-    PublishedNumber, QuietRule, ResponseCost, ResponseHistogram, RuleCost, SequentialPlan, Shape,
-    SittingRecord, Slices, Standing, StatusResult, StudyBody, StudyPlan, StudyResult, Timeline, TimelinePlan,
-    TimelinePoint, TopDownPart, share_ends,
+    AllProcessors, Answer, ArmKind, ArmLoad, ArmResult, Bound, BoundOf, BoundShare, Bounds, ConnectionTls,
+    Contrast, Cost, CostMeasure, CostShare, CostShares, CountedTime, FrameUse, GeneratorUse, HopProcessors,
+    HopUse, HostUse, KnownAnswer, LayerUse, LinkPlan, LoadSpec, NamedNumber, Number, Phase, PlannedConfig,
+    PlannedFirewall, PlannedFunction, PlannedHop, PlannedNetwork, PlannedPhase, PlannedRequest,
+    PlannedSubject, ProxyUse, PublishedMeasure, PublishedNumber, QuietRule, ResponseCost, ResponseHistogram,
+    RuleCost, SequentialPlan, Shape, SittingRecord, Slices, Standing, StatusResult, StudyBody, StudyPlan,
+    StudyResult, Timeline, TimelinePlan, TimelinePoint, TopDownPart, share_ends,
 };
 pub use version::check_format;

@@ -7,7 +7,6 @@ mod answer;
 mod arm;
 mod bound;
 mod cost;
-mod freedom;
 mod histogram;
 mod machine;
 mod named;
@@ -32,8 +31,7 @@ pub use arm::{
     TopDownPart,
 };
 pub use bound::{Bound, BoundOf, BoundShare, Bounds, share_ends};
-pub use cost::{Borrowed, Cost, CostMeasure, CostShare, CostShares, ResponseCost};
-pub use freedom::{Freedom, FreedomOf, Freedoms};
+pub use cost::{Cost, CostMeasure, CostShare, CostShares, ResponseCost};
 pub use histogram::{CountedTime, ResponseHistogram};
 pub use machine::{GeneratorUse, HostUse};
 pub use named::NamedNumber;
@@ -139,7 +137,7 @@ impl StudyBody {
     ///
     /// **Method.** The share that was formed within rounds ([`Cost::share`]). Without one, as in results of earlier versions, that of the
     /// cost and of the level with their intervals, which counts the errors of both ([`Interval::share_of`]), as wide to each side as to the
-    /// wider one; none if the level may be zero.
+    /// wider one and with the degrees of freedom of the cost; none if the level may be zero.
     pub fn share_of_reference(
         &self,
         arm: &ArmResult,
@@ -155,7 +153,8 @@ impl StudyBody {
                 Some(_) => other.level_under(load, measure)?,
             };
             let share = difference.share_of(&level)?;
-            Some(Interval::around(share.estimate, share.reach()))
+            let degrees_of_freedom = difference.degrees_of_freedom;
+            Some(Interval { degrees_of_freedom, ..Interval::around(share.estimate, share.reach()) })
         })
     }
 
@@ -166,7 +165,7 @@ impl StudyBody {
 }
 
 impl Body for StudyBody {
-    const FORMAT: &'static str = "hoptax.study/3";
+    const FORMAT: &'static str = "hoptax.study/4";
     type Environment = Environment;
 
     crate::report::read_in_this_crate!();

@@ -155,7 +155,7 @@ fn costs(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
         return Err(Failure::bad_input(format!("`{}` is void: measure it again", path.display())));
     }
     let words = |price: &Price| {
-        let Interval { estimate, low, high } = price.listed_us?;
+        let Interval { estimate, low, high, .. } = price.listed_us?;
         let baseline = study.arm(&study.plan.baseline).zip(study.arm(&price.id));
         let plain =
             baseline.and_then(|(plain, arm)| study.level_of_reference(arm, plain, CostMeasure::CpuUs));

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_interval_alone_decides_by_its_ends() {
-        let decided = |low, high| decide_by_interval(&Interval { estimate: 0.0, low, high }, 2.0);
+        let decided = |low, high| decide_by_interval(&Interval::new(0.0, low, high), 2.0);
         assert_eq!(decided(-2.0, 2.0), Some(Decision::Equivalent));
         assert_eq!(decided(0.5, 1.5), Some(Decision::Equivalent), "certain, and too small to matter");
         assert_eq!(decided(-2.1, 1.0), Some(Decision::Undecided));

@@ -36,11 +36,11 @@ pub fn event_share(rounds: &[EventCount], confidence: f64) -> Option<Interval> {
     let estimate = events / trials;
     let (low, high) = poisson_limits(events, confidence)?;
     let half_width = between.half_width();
-    Some(Interval {
+    Some(Interval::new(
         estimate,
-        low: (low / trials).min(estimate - half_width).max(0.0),
-        high: (high / trials).max(estimate + half_width).min(1.0).max(estimate),
-    })
+        (low / trials).min(estimate - half_width).max(0.0),
+        (high / trials).max(estimate + half_width).min(1.0).max(estimate),
+    ))
 }
 
 /// The exact limits of the mean of a Poisson variable that was observed once.

@@ -27,7 +27,7 @@ pub fn exact_share(events: u64, trials: u64, confidence: f64) -> Option<Interval
     let at_most = |share: f64| 1.0 - beta_reg(count + 1.0, all - count, share);
     let low = if events == 0 { 0.0 } else { crossing(|share| at_least(share) > tail) };
     let high = if events == trials { 1.0 } else { crossing(|share| at_most(share) < tail) };
-    Some(Interval { estimate: count / all, low, high })
+    Some(Interval::new(count / all, low, high))
 }
 
 /// The share at which a condition begins to hold: `holds` is false below it and true above it.

@@ -24,7 +24,7 @@ pub fn sum_of_independent(numbers: &[Interval]) -> Option<Interval> {
     let estimate = numbers.iter().map(|number| number.estimate).sum::<f64>();
     let below = distance(|number| number.estimate - number.low);
     let above = distance(|number| number.high - number.estimate);
-    Some(Interval { estimate, low: estimate - below, high: estimate + above })
+    Some(Interval::new(estimate, estimate - below, estimate + above))
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     fn interval(estimate: f64, below: f64, above: f64) -> Interval {
-        Interval { estimate, low: estimate - below, high: estimate + above }
+        Interval::new(estimate, estimate - below, estimate + above)
     }
 
     #[test]

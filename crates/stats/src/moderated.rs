@@ -70,12 +70,12 @@ impl Moderated {
         Variance { value, freedom }
     }
 
-    /// The estimate with its `confidence` interval. None if `confidence` is not strictly between 0 and 1.
+    /// The estimate with its `confidence` interval and the degrees of freedom of its variance. None if `confidence` is not strictly between 0
+    /// and 1.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let Variance { value, freedom } = self.variance();
         let half_width = two_sided_t(freedom, confidence)? * (value / self.replicates as f64).sqrt();
-        let estimate = self.estimate;
-        let interval = Interval::around(estimate, half_width);
+        let interval = Interval::around(self.estimate, half_width).with_freedom(freedom);
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     }
 }

@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn rounds_that_agree_have_an_interval_without_width() {
         let interval = mean_over_rounds(&[2.5, 2.5, 2.5], 0.95).unwrap();
-        assert_eq!(interval, Interval { estimate: 2.5, low: 2.5, high: 2.5 });
+        assert_eq!(interval, Interval::new(2.5, 2.5, 2.5));
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     fn interval(low: f64, high: f64) -> Interval {
-        Interval { estimate: f64::midpoint(low, high), low, high }
+        Interval::new(f64::midpoint(low, high), low, high)
     }
 
     #[test]

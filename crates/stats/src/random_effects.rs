@@ -16,10 +16,9 @@ pub struct Sitting {
 /// The combined cost of several sittings, in their unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MachineCost {
-    /// The cost on the machine: the mean over all possible sittings.
+    /// The cost on the machine: the mean over all possible sittings. Its interval has one degree of freedom less than there are sittings, or
+    /// infinitely many if the guard sets its width.
     pub cost: Interval,
-    /// Degrees of freedom of its interval: one less than there are sittings, or infinitely many if the guard sets its width.
-    pub degrees_of_freedom: f64,
     /// Standard deviation of the true costs of sittings. Zero when the estimates differ by no more than their standard
     /// errors explain.
     pub between_sittings: f64,
@@ -71,8 +70,7 @@ pub fn random_effects(sittings: &[Sitting], confidence: f64) -> Option<MachineCo
         combined(sittings, confidence)?;
     let around = |half_width: f64| Interval::around(mean, half_width);
     let found = MachineCost {
-        cost: around(reach * mean_variance.sqrt()),
-        degrees_of_freedom,
+        cost: around(reach * mean_variance.sqrt()).with_freedom(degrees_of_freedom),
         between_sittings: between_variance.sqrt(),
         another_sitting: around(reach * (mean_variance + between_variance + own_variance).sqrt()),
     };
@@ -151,7 +149,7 @@ mod tests {
         assert!(near(found.between_sittings, 0.773_333_f64.sqrt()), "{found:?}");
         assert!(near(found.cost.half_width(), 2.240_32), "{found:?}");
         assert!(near(found.another_sitting.half_width(), 4.480_63), "{found:?}");
-        assert!(near(found.degrees_of_freedom, 2.0), "{found:?}");
+        assert_eq!(found.cost.degrees_of_freedom, Some(2.0), "{found:?}");
     }
 
     #[test]
@@ -159,7 +157,7 @@ mod tests {
         let found = random_effects(&[sitting(5.0, 0.3), sitting(5.0, 0.3), sitting(5.0, 0.3)], 0.95).unwrap();
         assert!(near(found.between_sittings, 0.0));
         assert!(near(found.cost.half_width(), 1.959_964 * 0.3 / 3_f64.sqrt()), "{found:?}");
-        assert!(found.degrees_of_freedom.is_infinite(), "{found:?}");
+        assert_eq!(found.cost.degrees_of_freedom, Some(f64::INFINITY), "{found:?}");
     }
 
     proptest! {
@@ -172,9 +170,9 @@ mod tests {
             let count = all.len() as f64;
             let deviations: f64 = all.iter().map(|one| (one.estimate - found.cost.estimate).powi(2)).sum();
             let own: f64 = all.iter().map(|one| one.standard_error.powi(2)).sum();
-            let is_guarded = found.degrees_of_freedom.is_infinite();
-            let variance = if is_guarded { own / count } else { deviations / (count - 1.0) };
-            let error = standard_error(&found.cost, found.degrees_of_freedom, 0.95).unwrap();
+            let freedom = found.cost.degrees_of_freedom.unwrap();
+            let variance = if freedom.is_infinite() { own / count } else { deviations / (count - 1.0) };
+            let error = standard_error(&found.cost, freedom, 0.95).unwrap();
             prop_assert!((error / (variance / count).sqrt() - 1.0).abs() < 1e-6, "{error} {found:?}");
             let guard = two_sided_normal(0.95).unwrap() * (own / count / count).sqrt();
             prop_assert!(found.cost.half_width() >= (1.0 - 1e-9) * guard, "{found:?}");

@@ -29,7 +29,7 @@ pub fn ratio_over_rounds(rounds: &[RatioRound], confidence: f64) -> Option<Inter
     // The logarithm of a number that is not positive is not finite.
     let logarithms: Vec<f64> = rounds.iter().map(|round| round.value.ln() - round.reference.ln()).collect();
     let mean = mean_over_rounds(&logarithms, confidence)?;
-    let interval = Interval { estimate: mean.estimate.exp(), low: mean.low.exp(), high: mean.high.exp() };
+    let interval = Interval::new(mean.estimate.exp(), mean.low.exp(), mean.high.exp());
     interval.high.is_finite().then_some(interval)
 }
 

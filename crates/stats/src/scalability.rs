@@ -179,7 +179,7 @@ fn fitted_points(
 
 /// The interval with these ends, widened to include its estimate.
 fn around(estimate: f64, [low, high]: [f64; 2]) -> Interval {
-    Interval { estimate, low: low.min(estimate), high: high.max(estimate) }
+    Interval::new(estimate, low.min(estimate), high.max(estimate))
 }
 
 /// Number of different sizes.

@@ -45,7 +45,7 @@ pub fn simultaneous(
 ///
 /// **Degenerate cases.** `None` without a comparison, and for a limit that is not positive and finite.
 pub fn half_width_for_limit(limit: f64, comparisons: usize) -> Option<f64> {
-    let unit = Interval { estimate: 0.0, low: -1.0, high: 1.0 };
+    let unit = Interval::new(0.0, -1.0, 1.0);
     // The ratio decreases with the number of rounds, so that of the first look suffices for all.
     let widened = simultaneous(&unit, f64::from(FIRST_LOOK) - 1.0, LOOK_CONFIDENCE, comparisons)?;
     Some(OF_LIMIT * limit / widened.half_width()).filter(|target| *target > 0.0 && target.is_finite())

@@ -18,9 +18,9 @@ const MISSED: f64 = 3.0;
 ///
 /// **Degenerate cases.** As for [`mean_over_rounds`].
 pub fn mean_of_steps(rounds: &[f64], step: f64, confidence: f64) -> Option<Interval> {
-    let Interval { estimate, low, high } = mean_over_rounds(rounds, confidence)?;
+    let Interval { estimate, low, high, .. } = mean_over_rounds(rounds, confidence)?;
     let least = MISSED * step / rounds.len() as f64;
-    Some(Interval { estimate, low: low.min(estimate - least), high: high.max(estimate + least) })
+    Some(Interval::new(estimate, low.min(estimate - least), high.max(estimate + least)))
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn rounds_that_agree_leave_room_for_a_step() {
         let interval = mean_of_steps(&[4.0; 6], 1.0, 0.95).unwrap();
-        assert_eq!(interval, Interval { estimate: 4.0, low: 3.5, high: 4.5 });
+        assert_eq!(interval, Interval::new(4.0, 3.5, 4.5));
     }
 
     #[test]

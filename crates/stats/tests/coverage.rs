@@ -245,11 +245,11 @@ fn pooled_signed_rank(rounds: &[Round]) -> Interval {
     let n = differences.len() as f64;
     let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
     let rank = (n * (n + 1.0) / 4.0 - 1.96 * deviation) as usize;
-    Interval {
-        estimate: hodges_lehmann(&differences).expect("one block has a pair"),
-        low: averages[rank],
-        high: averages[averages.len() - 1 - rank],
-    }
+    Interval::new(
+        hodges_lehmann(&differences).expect("one block has a pair"),
+        averages[rank],
+        averages[averages.len() - 1 - rank],
+    )
 }
 
 /// Wrong: compares the arm's slices with the baseline's without pairing.
@@ -380,7 +380,7 @@ fn textbook_p99(values: &[f64]) -> Interval {
     let n = values.len() as f64;
     let reach = 1.96 * (0.99 * 0.01 / n).sqrt();
     let at = |p: f64| quantile(values, p).expect("there are values");
-    Interval { estimate: at(0.99), low: at(0.99 - reach), high: at(0.99 + reach) }
+    Interval::new(at(0.99), at(0.99 - reach), at(0.99 + reach))
 }
 
 /// Response times of 20,000 consecutive requests to one server with exponential service times (M/M/1, service

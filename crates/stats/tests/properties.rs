@@ -31,7 +31,7 @@ fn shuffled(count: std::ops::Range<usize>) -> impl Strategy<Value = (Vec<f64>, V
 fn interval() -> impl Strategy<Value = Interval> {
     (-10..10_i32, 0..5_i32).prop_map(|(low, width)| {
         let (low, width) = (f64::from(low), f64::from(width));
-        Interval { estimate: low + width / 2.0, low, high: low + width }
+        Interval::new(low + width / 2.0, low, low + width)
     })
 }
 

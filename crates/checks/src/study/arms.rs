@@ -377,7 +377,7 @@ mod tests {
     fn a_limit_that_admits_another_rate_than_configured_fires() {
         let admitted = |ratio: f64| {
             fired("admitted", |result| {
-                let ratio = Some(hoptax_result::Interval { estimate: ratio, low: ratio, high: ratio });
+                let ratio = Some(hoptax_result::Interval::new(ratio, ratio, ratio));
                 result.arms[2].loads[0].admitted_ratio = ratio;
             })
             .0

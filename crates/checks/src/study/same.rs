@@ -50,7 +50,7 @@ fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Op
     let same = nulls(result, measure);
     let chance = |null: &Null<'_>| {
         let confidence = result.plan.quantile_confidence();
-        let freedom = result.degrees_of_freedom(null.arm.contrast(), measure, null.load);
+        let freedom = result.degrees_of_freedom(&null.cost, null.arm.contrast(), measure, null.load);
         chance_of_difference(&null.cost, freedom, confidence).unwrap_or(1.0) * same.len() as f64
     };
     let found = same.iter().min_by(|a, b| chance(a).total_cmp(&chance(b)))?;

@@ -172,7 +172,7 @@ mod tests {
     use crate::thresholds::Limits;
 
     fn interval(estimate: f64) -> Interval {
-        Interval { estimate, low: 0.0, high: 2.0 * estimate }
+        Interval::new(estimate, 0.0, 2.0 * estimate)
     }
 
     /// A sound timeline of two arms.

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn outcome(limit: &str, low: f64, high: f64) -> GateOutcome {
-        let change = Interval { estimate: f64::midpoint(low, high), low, high };
+        let change = Interval::new(f64::midpoint(low, high), low, high);
         limit.parse::<Limit>().unwrap().judge(&change)
     }
 

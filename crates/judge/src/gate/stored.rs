@@ -177,7 +177,8 @@ fn judged(result: &StudyResult, arm: &str, earlier: &[Earlier], limit: &Limit, c
 fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitting> {
     let arm = result.arm(arm)?;
     let level = arm.level(measure).filter(|level| level.estimate > 0.0)?;
-    let freedom = result.degrees_of_freedom(Contrast { arm: &arm.id, other: None }, measure, None);
+    let contrast = Contrast { arm: &arm.id, other: None };
+    let freedom = result.degrees_of_freedom(&level, contrast, measure, None);
     let confidence = result.plan.quantile_confidence();
     let error = error_over_rounds(&level, freedom, confidence)?;
     Some(Sitting { estimate: level.estimate.ln(), standard_error: error / level.estimate })
@@ -185,8 +186,8 @@ fn sitting(result: &StudyResult, arm: &str, measure: CostMeasure) -> Option<Sitt
 
 /// A difference of logarithms as a share of the reference.
 fn share(found: &FromReference) -> Interval {
-    let Interval { estimate, low, high } = found.difference;
-    Interval { estimate: estimate.exp_m1(), low: low.exp_m1(), high: high.exp_m1() }
+    let Interval { estimate, low, high, .. } = found.difference;
+    Interval::new(estimate.exp_m1(), low.exp_m1(), high.exp_m1())
 }
 
 #[cfg(test)]

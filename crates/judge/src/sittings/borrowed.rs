@@ -62,14 +62,12 @@ fn borrowing(parts: &[Part], number: Number) -> Costs {
     all
 }
 
-/// Replaces the intervals of the costs and shares that borrow in `combined`, the sittings as one result. All other costs lose the degrees
-/// of freedom that they had in a sitting.
+/// Replaces the intervals of the costs and shares that borrow in `combined`, the sittings as one result.
 pub(super) fn apply(combined: &mut StudyResult, costs: &Costs, shares: &Costs) {
     for arm in &mut combined.arms {
         let id = arm.id.clone();
         let of_loads = arm.loads.iter_mut().map(|under| (Some(under.load.clone()), &mut under.cost));
         for (load, cost) in std::iter::once((None, &mut arm.cost)).chain(of_loads) {
-            cost.borrowed.clear();
             for measure in BORROWING {
                 let key = CostKey { arm: id.clone(), load: load.clone(), measure };
                 if let Some(found) = costs.get(&key) {
@@ -223,7 +221,7 @@ fn estimate_of_share(
 ) -> Option<SittingEstimate> {
     let arm = result.arm(arm)?;
     let interval = arm.cost_under(load)?.shares.get(measure)?.share;
-    let freedom = result.degrees_of_freedom_of_share(arm.contrast(), measure, load);
+    let freedom = result.degrees_of_freedom(&interval, arm.contrast(), measure, load);
     let standard_error = error_over_rounds(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
 }
@@ -231,10 +229,9 @@ fn estimate_of_share(
 #[cfg(test)]
 mod tests {
     use hoptax_result::{
-        ArmKind, ArmLoad, Borrowed, Cost, CostShare, CostShares, Interval, LoadSpec, Loop, SittingCost,
-        SittingsResult, sample,
+        ArmKind, ArmLoad, Cost, CostShares, Interval, LoadSpec, Loop, SittingCost, SittingsResult, sample,
     };
-    use hoptax_stats::{MachineCost, Sitting, random_effects};
+    use hoptax_stats::{Sitting, random_effects};
 
     use super::*;
     use crate::sittings::{as_one, combine, sitting};
@@ -253,10 +250,9 @@ mod tests {
             ArmResult {
                 compared_with: Some("baseline".to_owned()),
                 cpu_us_per_request: level(50.0 + cost_us),
+                // As if this sitting already had moderated variances.
                 cost: Cost {
-                    cpu_us_per_request: Some(Interval::around(cost_us, half_width_us)),
-                    // As if this sitting already had moderated variances.
-                    borrowed: vec![Borrowed { measure: CostMeasure::CpuUs, degrees_of_freedom: 9.0 }],
+                    cpu_us_per_request: Some(Interval::around(cost_us, half_width_us).with_freedom(9.0)),
                     ..Cost::default()
                 },
                 ..sample::arm(&format!("function-{place}"))
@@ -284,38 +280,32 @@ mod tests {
             let level = 10_000.0 - cost_us.map_or(0.0, |cost_us| 100.0 * cost_us.estimate);
             arm.max_rate = Some(Interval::around(level, 50.0));
             arm.cost.max_rate = cost_us.map(|cost_us| cost_us.times(-100.0));
-            let share = cost_us.map(|cost_us| CostShare {
-                measure: CostMeasure::MaxRate,
-                share: cost_us.times(-0.01),
-                degrees_of_freedom: None,
-            });
-            arm.cost.shares = share.into_iter().collect();
+            arm.cost.shares.set(CostMeasure::MaxRate, cost_us.map(|cost_us| cost_us.times(-0.01)));
         }
         parts
     }
 
     /// The cost of an arm in rate as a share of the level of the baseline.
-    fn share_of_rate(arm: &ArmResult) -> CostShare {
-        *arm.cost.shares.get(CostMeasure::MaxRate).unwrap()
+    fn share_of_rate(arm: &ArmResult) -> Interval {
+        arm.cost.share(CostMeasure::MaxRate).unwrap()
     }
 
     fn costs_of(result: &SittingsResult) -> Vec<&SittingCost> {
         result.arms.iter().flat_map(|arm| &arm.costs).filter(|cost| cost.load.is_none()).collect()
     }
 
-    fn machine_cost(cost: &SittingCost) -> MachineCost {
-        let sittings: Vec<Sitting> = cost.estimates.iter().flatten().map(sitting).collect();
-        random_effects(&sittings, CONFIDENCE).unwrap()
-    }
-
     fn by_random_effects(cost: &SittingCost) -> Interval {
-        machine_cost(cost).cost
+        let sittings: Vec<Sitting> = cost.estimates.iter().flatten().map(sitting).collect();
+        random_effects(&sittings, CONFIDENCE).unwrap().cost
     }
 
-    /// Degrees of freedom of the cost of an arm in all sittings as one study, and whether it borrows.
-    fn freedom(one: &StudyResult, arm: &ArmResult) -> (f64, bool) {
-        let freedom = one.degrees_of_freedom(arm.contrast(), CostMeasure::CpuUs, None);
-        (freedom, !arm.cost.borrowed.is_empty())
+    /// True if a number of three sittings has more than their two degrees of freedom: borrowed ones.
+    fn borrows(number: &Interval) -> bool {
+        number.degrees_of_freedom.is_some_and(|freedom| freedom > 2.0 && freedom.is_finite())
+    }
+
+    fn cpu(arm: &ArmResult) -> Interval {
+        arm.cost.cpu_us_per_request.unwrap()
     }
 
     #[test]
@@ -331,10 +321,9 @@ mod tests {
             borrowed += found.half_width();
             alone_us += alone.half_width();
             // All sittings as one study have the same interval, with the same degrees of freedom.
-            assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
-            let (freedom, borrows) = freedom(&one, arm);
-            assert!(borrows, "{arm:?}");
-            degrees += freedom / 9.0;
+            assert_eq!(cpu(arm), found);
+            assert!(borrows(&found), "{found:?}");
+            degrees += found.degrees_of_freedom.unwrap() / 9.0;
         }
         assert!(borrowed < alone_us && degrees > 2.5 && degrees < 9.0, "{borrowed} {alone_us} {degrees}");
     }
@@ -347,18 +336,17 @@ mod tests {
             let (combined, one) = (combine(&parts).unwrap(), as_one(&parts).unwrap());
             let mut normal = 0;
             for (cost, arm) in costs_of(&combined).into_iter().zip(&one.arms[1..]) {
-                let found = machine_cost(cost);
-                assert_eq!(cost.combined, Some(found.cost));
-                assert_eq!(arm.cost.cpu_us_per_request, cost.combined);
+                let found = by_random_effects(cost);
                 // The degrees of freedom of one sitting do not apply to all sittings together: those are two, or infinitely many where
                 // sittings differ by less than their errors explain.
-                assert_eq!(freedom(&one, arm), (found.degrees_of_freedom, false));
-                normal += u32::from(found.degrees_of_freedom.is_infinite());
+                assert_eq!((cost.combined, cpu(arm)), (Some(found), found));
+                assert!(!borrows(&found), "{found:?}");
+                normal += u32::from(found.degrees_of_freedom == Some(f64::INFINITY));
             }
             assert_eq!(normal, guarded);
         }
         let even = as_one(&parts(9, [0.4, 0.4, 0.7])).unwrap();
-        assert!(even.arms[1..].iter().all(|arm| freedom(&even, arm).1));
+        assert!(even.arms[1..].iter().all(|arm| borrows(&cpu(arm))));
     }
 
     #[test]
@@ -374,19 +362,17 @@ mod tests {
             let sittings: Vec<Sitting> = parts.iter().map(of_part).collect();
             assert!((sittings[0].standard_error - 0.004 / 2.262_157).abs() < 1e-6, "{sittings:?}");
             let by_random_effects = random_effects(&sittings, CONFIDENCE).unwrap().cost;
-            assert!((found.share.estimate - by_random_effects.estimate).abs() < 1e-9, "{found:?}");
-            borrowed += found.share.half_width();
+            assert!((found.estimate - by_random_effects.estimate).abs() < 1e-9, "{found:?}");
+            borrowed += found.half_width();
             alone += by_random_effects.half_width();
-            let freedom = one.degrees_of_freedom_of_share(arm.contrast(), RATE, None);
-            assert_eq!(found.degrees_of_freedom, Some(freedom));
-            degrees += freedom / 9.0;
+            degrees += found.degrees_of_freedom.unwrap() / 9.0;
         }
         assert!(borrowed < alone && degrees > 2.5, "{borrowed} {alone} {degrees}");
         // As a result of an earlier version, which has no shares.
         parts[1].result.arms[1].cost.shares = CostShares::default();
         let one = as_one(&parts).unwrap();
-        assert!(one.arms[1].cost.shares.is_empty() && !one.arms[1].cost.borrowed.is_empty());
-        assert!(one.arms[2..].iter().all(|arm| share_of_rate(arm).degrees_of_freedom.is_some()));
+        assert!(one.arms[1].cost.shares.is_empty() && borrows(&cpu(&one.arms[1])));
+        assert!(one.arms[2..].iter().all(|arm| borrows(&share_of_rate(arm))));
     }
 
     #[test]
@@ -394,10 +380,9 @@ mod tests {
         for parts in [parts(5, [0.4; 3]), parts(9, [0.4, 0.4, 1.0])] {
             let one = as_one(&with_rates(parts)).unwrap();
             for arm in &one.arms[1..] {
-                assert!(arm.cost.borrowed.is_empty() && share_of_rate(arm).degrees_of_freedom.is_none());
                 // The shares differ between sittings as the costs in CPU time do.
-                let of_share = one.degrees_of_freedom_of_share(arm.contrast(), CostMeasure::MaxRate, None);
-                assert_eq!((of_share, false), freedom(&one, arm));
+                assert_eq!(share_of_rate(arm).degrees_of_freedom, cpu(arm).degrees_of_freedom);
+                assert!(!borrows(&cpu(arm)), "{arm:?}");
             }
         }
     }
@@ -409,8 +394,8 @@ mod tests {
         let (combined, one) = (combine(&parts).unwrap(), as_one(&parts).unwrap());
         let costs = costs_of(&combined);
         assert_eq!(costs[0].combined, Some(by_random_effects(costs[0])));
-        assert!(one.arms[1].cost.borrowed.is_empty());
-        assert!(one.arms[2..].iter().all(|arm| freedom(&one, arm).1));
+        assert!(cpu(&one.arms[1]) == by_random_effects(costs[0]) && !borrows(&cpu(&one.arms[1])));
+        assert!(one.arms[2..].iter().all(|arm| borrows(&cpu(arm))));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use hoptax_result::{
 };
 
 use super::stated::{Stated, combined};
-use super::{Part, borrowed as borrowing, bounds, freedoms, record};
+use super::{Part, borrowed as borrowing, bounds, record};
 
 /// One number of a study: its arm, true for a difference, its load, its measure, and its place among the numbers that
 /// share these.
@@ -48,7 +48,7 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
         match number {
             Number::Interval(interval) | Number::CostShare(interval) => {
                 let stated: Vec<Stated> = found.filter_map(Found::interval).collect();
-                *interval = combined(&stated).map(|combined| combined.interval);
+                *interval = combined(&stated);
             }
             Number::Share(share) => *share = mean(found.filter_map(Found::share)),
         }
@@ -82,7 +82,6 @@ pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
     }
     one.host.waited_s = results.iter().map(|result| result.host.waited_s).sum();
     one.host.steal_share = mean(results.iter().map(|result| result.host.steal_share)).unwrap_or_default();
-    freedoms::record(&mut one, parts);
     crate::summary::signs::judge(&mut one);
     Some(one)
 }
@@ -125,7 +124,7 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
         let one = match number {
             Number::Interval(interval) | Number::CostShare(interval) => interval.map(|interval| {
                 let own = || f64::from(rounds_of(evidence, place)) - 1.0;
-                let freedom = freedoms::of_interval(evidence, place, &interval).unwrap_or_else(own);
+                let freedom = interval.degrees_of_freedom.unwrap_or_else(own);
                 Found::Interval(Stated::new(interval, freedom, confidence))
             }),
             Number::Share(share) => share.map(Found::Share),
@@ -348,25 +347,22 @@ mod tests {
             let mut result = fixture::study();
             let lua = fixture::arm(&mut result, "lua");
             lua.cost.max_rate = cost.map(|cost| Interval::around(cost, 100.0));
-            let of = |share| CostShare {
-                measure: RATE,
-                share: Interval::around(share, 0.01),
-                degrees_of_freedom: Some(20.0),
+            let of = |share| {
+                let share = Interval::around(share, 0.01).with_freedom(20.0);
+                CostShare { measure: RATE, share }
             };
             lua.cost.shares = share.map(of).into_iter().collect();
             Part { folder: String::new(), result }
         };
-        let share = |parts: &[Part]| {
-            let one = as_one(parts).unwrap();
-            one.arm("lua").unwrap().cost.shares.get(RATE).copied()
-        };
+        let share = |parts: &[Part]| as_one(parts).unwrap().arm("lua").unwrap().cost.share(RATE);
         let known = || part(Some(-2_000.0), Some(-0.1));
         let both = share(&[known(), part(Some(-2_000.0), Some(-0.12))]).unwrap();
-        assert!((both.share.estimate + 0.11).abs() < 1e-9 && both.share.half_width() > 0.05, "{both:?}");
-        assert_eq!(both.degrees_of_freedom, None, "those of one sitting are not those of two");
+        assert!((both.estimate + 0.11).abs() < 1e-9 && both.half_width() > 0.05, "{both:?}");
+        assert_eq!(both.degrees_of_freedom, Some(1.0), "those of one sitting are not those of two");
         assert_eq!(share(&[known(), part(Some(-2_000.0), None)]), None, "an earlier version");
         let only = share(&[known(), part(None, None)]).unwrap();
-        assert_eq!(only.share, Interval::around(-0.1, 0.01), "the other withholds the cost, too");
+        let of_sitting = Interval::around(-0.1, 0.01).with_freedom(20.0);
+        assert_eq!(only, of_sitting, "the other withholds the cost, too");
     }
 
     #[test]

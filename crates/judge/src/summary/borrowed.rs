@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{ArmResult, Borrowed, Cost, CostMeasure, CostShare, Interval, StudyPlan};
+use hoptax_result::{ArmResult, Cost, CostMeasure, StudyPlan};
 use hoptax_stats::{
     CostAtLevel, MOST_REPLICATES, Moderated, Replicates, costs_by_round, moderated, shares_of_level,
 };
@@ -72,15 +72,8 @@ pub(crate) fn replace(
     found: &Moderated,
     confidence: f64,
 ) -> Option<()> {
-    let interval: &mut Option<Interval> = match measure {
-        CostMeasure::CpuUs => &mut cost.cpu_us_per_request,
-        CostMeasure::CpuShare => &mut cost.cpu_share,
-        CostMeasure::ResponseP50Us => &mut cost.response_us.p50,
-        CostMeasure::MaxRate => &mut cost.max_rate,
-        _ => return None,
-    };
-    *interval.as_mut()? = found.interval(confidence)?;
-    cost.borrowed.push(Borrowed { measure, degrees_of_freedom: found.variance().freedom });
+    measure.interval(cost)?;
+    measure.set(cost, Some(found.interval(confidence)?));
     Some(())
 }
 
@@ -92,9 +85,7 @@ pub(crate) fn replace_share(
     confidence: f64,
 ) -> Option<()> {
     cost.shares.get(measure)?;
-    let share = found.interval(confidence)?;
-    let degrees_of_freedom = Some(found.variance().freedom);
-    cost.shares.insert(CostShare { measure, share, degrees_of_freedom });
+    cost.shares.set(measure, Some(found.interval(confidence)?));
     Some(())
 }
 
@@ -186,12 +177,12 @@ impl<'a> Group<'a> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Contrast, SequentialPlan, StudyResult, sample};
+    use hoptax_result::{Contrast, Interval, SequentialPlan, StudyResult, sample};
     use hoptax_stats::{Weighted, share_of_level};
 
     use super::*;
     use crate::fixture;
-    use crate::summary::{degrees_of_freedom_of_shares, fill, sum_of_cpu_costs, sum_of_cpu_shares};
+    use crate::summary::{fill, sum_of_cpu_costs, sum_of_cpu_shares};
 
     /// A study of this many functions against a baseline, whose CPU times vary by about one per cent from round to round.
     fn study(functions: usize, rounds: u32) -> StudyResult {
@@ -215,7 +206,8 @@ mod tests {
     }
 
     fn freedom(result: &StudyResult, arm: &str, measure: CostMeasure) -> f64 {
-        result.degrees_of_freedom(Contrast { arm, other: Some("baseline") }, measure, None)
+        let cost = measure.interval(&result.arm(arm).unwrap().cost).unwrap();
+        result.degrees_of_freedom(&cost, Contrast { arm, other: Some("baseline") }, measure, None)
     }
 
     #[test]
@@ -235,16 +227,14 @@ mod tests {
             for measure in [CostMeasure::CpuUs, CostMeasure::CpuShare, CostMeasure::MaxRate] {
                 assert!(freedom(&result, &arm.id, measure) > 1.0, "{:?}", arm.cost);
             }
-            assert_eq!(arm.cost.borrowed, arm.loads[0].cost.borrowed);
+            assert_eq!(arm.cost.cpu_us_per_request, arm.loads[0].cost.cpu_us_per_request);
             assert_eq!(arm.cost.shares, arm.loads[0].cost.shares);
-            let share = arm.cost.shares.get(CostMeasure::MaxRate).unwrap();
-            let contrast = Contrast { arm: &arm.id, other: Some("baseline") };
-            let freedom = result.degrees_of_freedom_of_share(contrast, CostMeasure::MaxRate, None);
-            assert!(share.degrees_of_freedom == Some(freedom) && freedom > 1.0, "{share:?}");
+            let share = arm.cost.share(CostMeasure::MaxRate).unwrap();
+            assert!(share.degrees_of_freedom > Some(1.0), "{share:?}");
             let rounds = alone.costs_at_levels(&arm.id, "baseline", "full", &measures::RATE).unwrap();
             let of_rounds = share_of_level(&rounds.into_iter().flatten().collect::<Vec<_>>(), 0.95).unwrap();
-            assert!((share.share.estimate - of_rounds.estimate).abs() < 1e-9, "{share:?} {of_rounds:?}");
-            shares.0 += share.share.half_width();
+            assert!((share.estimate - of_rounds.estimate).abs() < 1e-9, "{share:?} {of_rounds:?}");
+            shares.0 += share.half_width();
             shares.1 += of_rounds.half_width();
         }
         assert!(borrowed < 0.8 * own, "{borrowed} {own}");
@@ -263,9 +253,11 @@ mod tests {
         });
         for (mut result, own) in [(study(3, 2), 1.0), (study(7, 5), 4.0), (sequential, 2.0)] {
             fill(&mut result);
-            assert!(result.arms.iter().all(|arm| arm.cost.borrowed.is_empty()));
-            let share = result.arms[1].cost.shares.get(CostMeasure::MaxRate).unwrap();
-            assert_eq!(share.degrees_of_freedom, None);
+            for arm in &result.arms[1..] {
+                let states = |one: Option<Interval>| one.is_some_and(|one| one.degrees_of_freedom.is_some());
+                assert!(BORROWING.iter().all(|measure| !states(measure.interval(&arm.cost))), "{arm:?}");
+                assert!(!states(arm.cost.share(CostMeasure::MaxRate)), "{arm:?}");
+            }
             let found = freedom(&result, "function-1", CostMeasure::CpuUs);
             assert!((found - own).abs() < 1e-9, "{found}");
         }
@@ -285,13 +277,18 @@ mod tests {
         let mut result = study(7, 2);
         fill(&mut result);
         let term = [Weighted::new(1.0, "function-2")];
-        assert_eq!(sum_of_cpu_costs(&result, &term), result.arms[3].cost.cpu_us_per_request);
-        let (share, expected) = (sum_of_cpu_shares(&result, &term), result.arms[3].cost.cpu_share.unwrap());
-        assert!(share.is_some_and(|share| (share.low - expected.low).abs() < 1e-9), "{share:?} {expected:?}");
-        let found = degrees_of_freedom_of_shares(&result, &term).unwrap();
-        assert!((found - freedom(&result, "function-2", CostMeasure::CpuShare)).abs() < 1e-9, "{found}");
+        let cost = &result.arms[3].cost;
+        let [us, of_cost] = [sum_of_cpu_costs(&result, &term), cost.cpu_us_per_request].map(Option::unwrap);
+        let ends = |one: &Interval| (one.estimate, one.low, one.high);
+        assert_eq!(ends(&us), ends(&of_cost));
+        let [share, of_share] = [sum_of_cpu_shares(&result, &term), cost.cpu_share].map(Option::unwrap);
+        assert!((share.low - of_share.low).abs() < 1e-9, "{share:?} {of_share:?}");
+        for (sum, cost) in [(us, of_cost), (share, of_share)] {
+            let [sum, cost] = [sum, cost].map(|one| one.degrees_of_freedom.unwrap());
+            assert!((sum - cost).abs() < 1e-9 && sum > 1.0, "{sum} {cost}");
+        }
         let both = ["function-2", "function-4"].map(|id| Weighted::new(1.0, id));
-        let two = degrees_of_freedom_of_shares(&result, &both).unwrap();
-        assert!(two > 1.0, "{two}");
+        let two = sum_of_cpu_shares(&result, &both).unwrap();
+        assert!(two.degrees_of_freedom > Some(1.0), "{two:?}");
     }
 }

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Book, Borrowed, Bound, Bounds, Cost, CostMeasure, CostShare, CostShares, Freedoms,
-    GeneratorUse, HopUse, HostUse, LoadSpec, Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices,
-    StudyPlan, StudyResult,
+    ArmLoad, ArmResult, Book, Bound, Bounds, Cost, CostMeasure, CostShare, CostShares, GeneratorUse, HopUse,
+    HostUse, LoadSpec, Loop, ProxyUse, Reasons, ResponseCost, Sample, Slices, StudyPlan, StudyResult,
 };
 use hoptax_stats::{median, quantile_supported};
 
@@ -128,7 +127,6 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
         shares: shares_of_usual(responses, numbers_under(&rate_load))
             .chain(share::of_rounds(rounds, arm))
             .collect(),
-        borrowed: borrowed_of_usual([cpu, responses, numbers_under(&rate_load)]),
         of_rounds: once::costs(rounds, arm),
         uncertain_signs: Vec::new(),
     };
@@ -163,20 +161,6 @@ fn fill_arm(study: &Study<'_>, arm: &mut ArmResult) {
     arm.layers = layers::layers(rounds, &arm.id, compared_with, &cpu_load);
     arm.top_down = layers::top_down(rounds, &arm.id);
     arm.profiler_share = layers::profiler_share(rounds, &arm.id, &cpu_load);
-}
-
-/// Selects the costs that borrow from the costs under the loads of CPU time, of response time and of the rate.
-fn borrowed_of_usual([cpu, responses, rate]: [Option<&ArmLoad>; 3]) -> Vec<Borrowed> {
-    let borrowed_in = |load: Option<&ArmLoad>, measures: &[CostMeasure]| -> Vec<Borrowed> {
-        let all = load.iter().flat_map(|load| &load.cost.borrowed);
-        all.filter(|one| measures.contains(&one.measure)).copied().collect()
-    };
-    [
-        borrowed_in(cpu, &[CostMeasure::CpuUs, CostMeasure::CpuShare]),
-        borrowed_in(responses, &[CostMeasure::ResponseP50Us]),
-        borrowed_in(rate, &[CostMeasure::MaxRate]),
-    ]
-    .concat()
 }
 
 /// Selects the shares of costs from those under the loads of response time and of the rate.
@@ -246,7 +230,6 @@ fn arm_load(study: &Study<'_>, arm: &ArmResult, load: &LoadSpec) -> ArmLoad {
         },
         cost: other.map(|other| cost(study, arm, other, load, [&times, &quiet_costs])).unwrap_or_default(),
         bounds: Bounds::default(),
-        freedoms: Freedoms::default(),
         statuses: statuses::statuses(rounds, id, name),
         admitted_ratio: level(&measures::ADMITTED),
         within_1_ms_share: response::share_within(&times, 1_000_000),

@@ -93,5 +93,5 @@ pub(super) fn responses(rounds: &[Round<'_>]) -> u64 {
 }
 
 fn in_us(ns: Interval) -> Interval {
-    Interval { estimate: ns.estimate / 1e3, low: ns.low / 1e3, high: ns.high / 1e3 }
+    Interval::new(ns.estimate / 1e3, ns.low / 1e3, ns.high / 1e3)
 }

@@ -87,7 +87,7 @@ fn cost(
 }
 
 fn divided(interval: &Interval, by: f64) -> Interval {
-    Interval { estimate: interval.estimate / by, low: interval.low / by, high: interval.high / by }
+    Interval::new(interval.estimate / by, interval.low / by, interval.high / by)
 }
 
 fn shape(line: &Line, confidence: f64) -> Shape {

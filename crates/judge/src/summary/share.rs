@@ -41,7 +41,7 @@ pub(super) fn of_load(
             CostMeasure::ResponseQuietP99Us => response::share(quiet, 0.99, confidence),
             CostMeasure::CpuUs | CostMeasure::CpuShare | CostMeasure::OfRounds(_) => None,
         };
-        Some(CostShare { measure, share: share?, degrees_of_freedom: None })
+        Some(CostShare { measure, share: share? })
     };
     CostShares::measures().filter_map(share).collect()
 }
@@ -56,7 +56,7 @@ pub(super) fn of_rounds(rounds: &Rounds<'_>, arm: &ArmResult) -> Vec<CostShare> 
         let resolution = resolution(rounds.all, &arm.id, measure).unwrap_or(0.0);
         let least = resolution * (1.0 + share.estimate.abs()) / level;
         let share = Interval::around(share.estimate, share.half_width().max(least));
-        Some(CostShare { measure: CostMeasure::OfRounds(measure), share, degrees_of_freedom: None })
+        Some(CostShare { measure: CostMeasure::OfRounds(measure), share })
     };
     RoundMeasure::compared().filter_map(share).collect()
 }

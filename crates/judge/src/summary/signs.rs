@@ -97,7 +97,7 @@ fn is_uncertain(
     known: &mut BTreeMap<Together, Option<f64>>,
 ) -> Option<bool> {
     let cost = measure.interval(arm.cost_under(load)?)?;
-    let freedom = result.degrees_of_freedom(arm.contrast(), measure, load);
+    let freedom = result.degrees_of_freedom(&cost, arm.contrast(), measure, load);
     let mut half_width = || {
         let error = standard_error(&cost, freedom, result.plan.quantile_confidence())?;
         let rounded = ((freedom / FREEDOM_STEP).floor() * FREEDOM_STEP).max(freedom.min(1.0));
@@ -110,9 +110,7 @@ fn is_uncertain(
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{
-        ArmKind, Cost, Freedom, FreedomOf, Freedoms, Interval, LoadSpec, Loop, RoundMeasure, sample,
-    };
+    use hoptax_result::{ArmKind, Cost, Interval, LoadSpec, Loop, RoundMeasure, sample};
 
     use super::*;
 
@@ -195,11 +193,11 @@ mod tests {
     fn a_cost_of_one_of_three_sittings_is_judged_by_the_rounds_of_that_sitting() {
         // Dunnett for 9 costs: 7.71 with two degrees of freedom, 3.24 with 10, 2.69 with infinitely many.
         let costs = [vec![Interval::around(3.3, 2.23)], vec![Interval::around(50.0, 2.23); 8]].concat();
-        let is_uncertain = |recorded: Option<f64>| {
+        let is_uncertain = |degrees_of_freedom: Option<f64>| {
+            let mut costs = costs.clone();
+            costs[0].degrees_of_freedom = degrees_of_freedom;
             let mut result = study(&costs);
             result.sittings = vec![sample::sitting(11); 3];
-            let freedom = |degrees| Freedom::new(FreedomOf::Cost, CostMeasure::CpuUs, degrees);
-            result.arms[1].freedoms = Freedoms(recorded.map(freedom).into_iter().collect());
             uncertain(result)[0]
         };
         assert_eq!([None, Some(10.0), Some(f64::INFINITY)].map(is_uncertain), [true, false, false]);

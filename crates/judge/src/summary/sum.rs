@@ -12,8 +12,8 @@ use crate::measures::CPU;
 /// The weighted sum of the costs in CPU time per request of arms, us, from the same slices as `arms[].cost.cpu_us_per_request`.
 /// `terms` are ids of arms.
 ///
-/// **Method.** [`sum_of_moderated`] if the costs have moderated variances, or else [`sum_of_costs`]; each cost is at the machine's usual
-/// speed, as in the result.
+/// **Method.** [`sum_of_moderated`] if the costs have moderated variances, which states its degrees of freedom, or else [`sum_of_costs`],
+/// with one less than [`rounds_of_sum`]; each cost is at the machine's usual speed, as in the result.
 ///
 /// None if one of the costs is missing or withheld, if they come from different loads, whose slices have no block in common, and if the
 /// result has no rounds, like that of several sittings.
@@ -30,13 +30,6 @@ pub fn sum_of_cpu_shares(result: &StudyResult, terms: &[Weighted<&str>]) -> Opti
         return None;
     }
     sum(result, terms, Unit::Share)
-}
-
-/// Degrees of freedom of [`sum_of_cpu_shares`] of these terms: one less than [`rounds_of_sum`], or more if its variance is moderated.
-pub fn degrees_of_freedom_of_shares(result: &StudyResult, terms: &[Weighted<&str>]) -> Option<f64> {
-    let rounds = rounds_of_sum(result, terms)?;
-    let borrowed = borrowed_sum(result, terms, Unit::Share);
-    Some(borrowed.map_or(f64::from(rounds) - 1.0, |sum| sum.variance().freedom))
 }
 
 /// The unit of a sum.
@@ -85,7 +78,8 @@ fn common_load<'a>(result: &'a StudyResult, terms: &[Weighted<&str>]) -> Option<
 fn borrowed_sum(result: &StudyResult, terms: &[Weighted<&str>], unit: Unit) -> Option<Moderated> {
     let of_arm = |id: &str| {
         let arm = result.arm(id)?;
-        arm.cost.borrowed.iter().find(|one| one.measure == unit.measure())?;
+        // The intervals of rounds alone state none.
+        unit.measure().interval(&arm.cost)?.degrees_of_freedom?;
         arm.compared_with.as_deref()
     };
     let references: Vec<&str> = terms.iter().map(|term| of_arm(term.value)).collect::<Option<_>>()?;

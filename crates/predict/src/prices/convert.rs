@@ -124,7 +124,7 @@ fn converted(
     }
     let error = error.ok_or("no known errors")?;
     let estimate = listed.us * factor;
-    Ok(Interval { estimate, low: estimate / error.factor, high: estimate * error.factor })
+    Ok(Interval::new(estimate, estimate / error.factor, estimate * error.factor))
 }
 
 fn priced(result: &StudyResult) -> PricedMachine {
@@ -176,11 +176,7 @@ mod tests {
             let price = Price {
                 id: "lua".to_owned(),
                 listed_share: None,
-                listed_us: Some(Interval {
-                    estimate,
-                    low: estimate - half_width,
-                    high: estimate + half_width,
-                }),
+                listed_us: Some(Interval::new(estimate, estimate - half_width, estimate + half_width)),
                 listed_uncertain_signs: Vec::new(),
                 here_us: None,
                 here_has_uncertain_sign: false,
@@ -189,7 +185,7 @@ mod tests {
             };
             super::converted(&list, &price, 2.0, None, error)
         };
-        assert_eq!(converted(3.0, 0.1, Some(&error)), Ok(Interval { estimate: 6.0, low: 4.0, high: 9.0 }));
+        assert_eq!(converted(3.0, 0.1, Some(&error)), Ok(Interval::new(6.0, 4.0, 9.0)));
         assert!(converted(0.9, 0.1, Some(&error)).unwrap_err().contains("too small"));
         assert!(converted(3.0, 1.0, Some(&error)).unwrap_err().contains("not measured precisely"));
         assert!(converted(3.0, 0.1, None).unwrap_err().contains("no known errors"));

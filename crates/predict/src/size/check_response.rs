@@ -123,8 +123,7 @@ pub(crate) fn checked_response(
 /// not.
 fn is_wide(measured: &Interval, predicted: &Interval) -> bool {
     let around = measured.estimate - predicted.estimate;
-    let moved =
-        Interval { estimate: measured.estimate, low: predicted.low + around, high: predicted.high + around };
+    let moved = Interval::new(measured.estimate, predicted.low + around, predicted.high + around);
     let limits = Limits::default();
     [measured, &moved].into_iter().any(|time| vague_level(time, &limits).is_some())
 }

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     fn to(high: f64) -> Interval {
-        Interval { estimate: high / 2.0, low: 0.0, high }
+        Interval::new(high / 2.0, 0.0, high)
     }
 
     #[test]

@@ -305,10 +305,8 @@ fn sized_proxy<'a>(
     let cores = placement.cores(proxy, rate, busy, None).interval()?;
     let at_full_load = proxy.cores_alone(rate, 1.0, None).interval()?.times(1.0 / workers);
     // The rate is the reciprocal of the busy share, so the ends of the interval change places.
-    let max_rate = (at_full_load.low > 0.0).then(|| Interval {
-        estimate: rate / at_full_load.estimate,
-        low: rate / at_full_load.high,
-        high: rate / at_full_load.low,
+    let max_rate = (at_full_load.low > 0.0).then(|| {
+        Interval::new(rate / at_full_load.estimate, rate / at_full_load.high, rate / at_full_load.low)
     })?;
     let memory_bytes = proxy.memory();
     let new_connections = match proxy.new_connections(rate) {

@@ -158,12 +158,12 @@ pub(crate) fn intervals(
                 of.and_then(|numbers| numbers.get(place)).copied().unwrap_or(f64::NAN)
             };
             let half_width = jackknife(*count, number, *confidence)?.half_width();
-            deviations.push(Interval { estimate: 0.0, low: -half_width, high: half_width });
+            deviations.push(Interval::new(0.0, -half_width, half_width));
         }
     }
     let interval = |(estimate, deviations): (&f64, &Vec<Interval>)| {
         let around = sum_of_independent(deviations)?;
-        Some(Interval { estimate: *estimate, low: estimate + around.low, high: estimate + around.high })
+        Some(Interval::new(*estimate, estimate + around.low, estimate + around.high))
     };
     of_all.iter().zip(&deviations).map(interval).collect()
 }

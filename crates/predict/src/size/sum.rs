@@ -188,7 +188,7 @@ mod tests {
         difference.add(1.0, &one);
         difference.add(-1.0, &other);
         let within = difference.interval().unwrap();
-        assert_eq!(within, Interval { estimate: 7.0, low: 7.0, high: 7.0 });
+        assert_eq!(within, Interval::new(7.0, 7.0, 7.0));
         let unknown = [one, other].map(|measured| Measured { rounds: None, ..measured });
         let mut difference = Sum::default();
         difference.add(1.0, &unknown[0]);

@@ -14,11 +14,7 @@ static LIST: LazyLock<StudyResult> = LazyLock::new(|| {
 /// A study of the anchors on a machine on which every cost is `factor` times that of the list.
 fn anchors(list: &StudyResult, factor: f64) -> StudyResult {
     let times = |one: Option<Interval>| {
-        one.map(|one| Interval {
-            estimate: one.estimate * factor,
-            low: one.low * factor,
-            high: one.high * factor,
-        })
+        one.map(|one| Interval::new(one.estimate * factor, one.low * factor, one.high * factor))
     };
     let mut here = list.clone();
     here.arms.retain(|arm| arm.kind != ArmKind::Function || ANCHORS.contains(&arm.id.as_str()));
@@ -67,7 +63,7 @@ fn an_equally_fast_machine_gets_the_same_list() {
 fn measured_prices_are_kept() {
     let mut here = anchors(&LIST, 2.0);
     let jwt = here.arms.iter_mut().find(|arm| arm.id == "jwt").unwrap();
-    let measured = Interval { estimate: 77.0, low: 76.0, high: 78.0 };
+    let measured = Interval::new(77.0, 76.0, 78.0);
     jwt.cost.cpu_us_per_request = Some(measured);
     let prices = convert(&LIST, &here, &known::machines()).unwrap();
     let price = prices.prices.iter().find(|price| price.id == "jwt").unwrap();

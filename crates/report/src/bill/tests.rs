@@ -92,7 +92,7 @@ fn numbers_with_the_half_width_of_the_resolution_have_the_same_decimals() {
 
 #[test]
 fn small_numbers_reach_to_the_farther_end_of_their_interval() {
-    let uneven = Interval { estimate: 0.5, low: 0.45, high: 0.56 };
+    let uneven = Interval::new(0.5, 0.45, 0.56);
     assert_eq!(precise(&uneven, level), "0.500 ±0.060");
 }
 
@@ -164,7 +164,7 @@ fn a_pair_that_interacts_within_the_margin_is_said_to_interact() {
     assert!(adds_up(&bill).iter().all(|line| !line.contains(small)));
     let sum = bill.second_study.as_mut().unwrap().pairs[0].sum.as_mut().unwrap();
     sum.decision = Decision::Equivalent;
-    sum.interaction_us = Interval { estimate: -2.3, low: -3.0, high: -1.6 };
+    sum.interaction_us = Interval::new(-2.3, -3.0, -1.6);
     let line = &adds_up(&bill)[2];
     assert!(line.ends_with(&format!("difference -2.30 ±0.70 us: {small}")), "{line}");
 }

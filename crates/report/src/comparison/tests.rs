@@ -4,10 +4,10 @@ use super::*;
 fn a_certain_difference_within_the_margin_is_equivalent_and_says_which_is_cheaper() {
     let result = fixture::comparison();
     let mut subject = result.subjects[0].clone();
-    let share = Interval { estimate: 0.011, low: 0.008, high: 0.014 };
+    let share = Interval::new(0.011, 0.008, 0.014);
     let cpu = &mut subject.measures[0];
     let of = |share: f64| share * cpu.reference;
-    cpu.difference = Interval { estimate: of(share.estimate), low: of(share.low), high: of(share.high) };
+    cpu.difference = Interval::new(of(share.estimate), of(share.low), of(share.high));
     cpu.difference_share = share;
     cpu.decision = Decision::Equivalent;
     assert_eq!(
@@ -19,6 +19,6 @@ fn a_certain_difference_within_the_margin_is_equivalent_and_says_which_is_cheape
 #[test]
 fn a_decrease_is_stated_without_a_sign_and_with_its_whole_interval() {
     let mut cpu = fixture::comparison().subjects[0].measures[0].clone();
-    cpu.difference_share = Interval { estimate: -0.071, low: -0.083, high: -0.062 };
+    cpu.difference_share = Interval::new(-0.071, -0.083, -0.062);
     assert_eq!(less_or_more(&cpu), "7.1 ±1.2 % less");
 }

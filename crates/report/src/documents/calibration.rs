@@ -222,7 +222,7 @@ mod tests {
     use crate::render::terminal;
 
     fn speed(kind: SpeedKind, side: SpeedSide, ns: f64, never_halted_ns: Option<f64>) -> Speed {
-        let interval = |ns: f64| Interval { estimate: ns, low: ns * 0.98, high: ns * 1.02 };
+        let interval = |ns: f64| Interval::new(ns, ns * 0.98, ns * 1.02);
         let operation = format!("one {}", kind.name());
         Speed { kind, operation, side, ns: interval(ns), never_halted_ns: never_halted_ns.map(interval) }
     }

@@ -272,7 +272,7 @@ pub(super) fn highest(goal: &FoundGoal) -> Option<Quantity> {
         return None;
     }
     if let (Some(estimate), Some(low), Some(high)) = (goal.estimate, goal.rate, upper) {
-        return Some(Quantity::level(&Interval { estimate, low, high }, "requests/s"));
+        return Some(Quantity::level(&Interval::new(estimate, low, high), "requests/s"));
     }
     let basis = if goal.state == FindState::Found { Basis::Measured } else { Basis::Bounded };
     let bounds = Quantity::bounded(goal.rate, upper, "requests/s", Form::Level);

@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn the_table_of_a_search_on_arms() {
         let mut lua = arm("lua", FindState::Found, Some(9_805.0), Some(9_990.0));
-        lua.ratio = Some(Interval { estimate: 0.8412, low: 0.8263, high: 0.8561 });
+        lua.ratio = Some(Interval::new(0.8412, 0.8263, 0.8561));
         let baseline = arm("baseline", FindState::Found, Some(11_650.0), Some(11_880.0));
         insta::assert_snapshot!(terminal::details(&find_arms(&result(vec![baseline, lua])), STYLE));
     }

@@ -229,7 +229,7 @@ mod tests {
     use crate::render::terminal;
 
     fn about(estimate: f64, share: f64) -> Interval {
-        Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + 1.4 * share) }
+        Interval::new(estimate, estimate * (1.0 - share), estimate * (1.0 + 1.4 * share))
     }
 
     fn fit(place: PeakPlace, size: Interval) -> ScaleFit {
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_peak_outside_of_the_measured_sizes_says_so() {
-        let ends = |low: f64, estimate: f64, high: f64| Interval { estimate, low, high };
+        let ends = |low: f64, estimate: f64, high: f64| Interval::new(estimate, low, high);
         let beyond = fit(PeakPlace::Beyond, ends(97.0, 128.0, 128.0));
         let below = fit(PeakPlace::Below, ends(1.0, 1.0, 3.2));
         assert_eq!([peak_size(&beyond).text(), peak_size(&below).text()], ["≥ 97.0", "≤ 3.20"]);

@@ -53,7 +53,7 @@ mod tests {
         assert!(bars(&result).is_none());
         let layer = |name: &str, us: f64| LayerUse {
             layer: name.to_owned(),
-            cpu_us_per_request: Interval { estimate: us, low: us, high: us },
+            cpu_us_per_request: Interval::new(us, us, us),
             added_us_per_request: None,
         };
         let [first, second, ..] = result.arms.as_mut_slice() else { panic!("two arms") };

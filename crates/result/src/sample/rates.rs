@@ -64,7 +64,7 @@ pub fn study_of_rates(
         let estimate = rates.iter().sum::<f64>() / rates.len() as f64;
         ArmLoad {
             load: load.name.clone(),
-            rate: Some(Interval { estimate, low: 0.98 * estimate, high: 1.02 * estimate }),
+            rate: Some(Interval::new(estimate, 0.98 * estimate, 1.02 * estimate)),
             proxy_core_share: Some(PROXY_CORE),
             ..ArmLoad::default()
         }

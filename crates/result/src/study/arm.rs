@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, BoundOf, Bounds, Cost, CostMeasure, Freedoms, GeneratorUse, PlannedNetwork, PlannedSubject,
-    ResponseCost,
+    Answer, BoundOf, Bounds, Cost, CostMeasure, GeneratorUse, PlannedNetwork, PlannedSubject, ResponseCost,
 };
 use crate::{Book, Capacity, Disturbance, Interval, Parts, Reasons, RoundNumbers};
 
@@ -57,11 +56,6 @@ pub struct ArmResult {
     /// `response_us`, or a cost. A number that is stated has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
-    /// Of several sittings as one result: degrees of freedom of levels above and of costs that are not one less than there are sittings,
-    /// because fewer of them state the number, or because they differ by less than their own errors explain. Costs that borrow have theirs
-    /// in `cost`. Empty for other results, and in those of earlier versions.
-    #[serde(default, skip_serializing_if = "Freedoms::is_empty")]
-    pub freedoms: Freedoms,
     /// Requests answered under the first open loop, which the quantiles of response time are based on.
     pub responses: u64,
     /// Its cost, if known in advance.
@@ -127,11 +121,6 @@ impl ArmResult {
     /// Its bounds under a load, or without one those of the arm itself.
     pub fn bounds_under(&self, load: Option<&str>) -> Option<&Bounds> {
         load.map_or(Some(&self.bounds), |load| Some(&self.under(load)?.bounds))
-    }
-
-    /// Its degrees of freedom under a load, or without one those of the arm itself.
-    pub fn freedoms_under(&self, load: Option<&str>) -> Option<&Freedoms> {
-        load.map_or(Some(&self.freedoms), |load| Some(&self.under(load)?.freedoms))
     }
 
     /// Its level in the unit of a measure, from which a cost is the difference. Measures of rounds, such as memory, add up over several
@@ -357,9 +346,6 @@ pub struct ArmLoad {
     /// has no bound.
     #[serde(default, skip_serializing_if = "Bounds::is_empty")]
     pub bounds: Bounds,
-    /// Of several sittings as one result: degrees of freedom of numbers of this load, as those of the arm itself.
-    #[serde(default, skip_serializing_if = "Freedoms::is_empty")]
-    pub freedoms: Freedoms,
     /// Responses by status, if the load expects several.
     #[serde(default)]
     pub statuses: Vec<StatusResult>,

@@ -26,10 +26,6 @@ pub struct Cost {
     /// The costs in other measures than CPU time as shares of the levels of that arm. Empty in results of earlier versions.
     #[serde(default, skip_serializing_if = "CostShares::is_empty")]
     pub shares: CostShares,
-    /// The intervals whose variances borrow from the other costs against the same arm, since there are few rounds. All
-    /// others have those of their own rounds: one less than their number. Of several sittings as one result, see `freedoms` of the arm.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub borrowed: Vec<Borrowed>,
     /// The costs whose sign is not supported: their intervals contain zero once they are as wide as they must be so that those of
     /// all arms hold together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,16 +45,6 @@ impl Cost {
             other => self.shares.get(other).map(|one| one.share),
         }
     }
-}
-
-/// A cost with an interval of Student's distribution whose variance borrows from other costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Borrowed {
-    /// The cost.
-    pub measure: CostMeasure,
-    /// Degrees of freedom, its own and those borrowed.
-    pub degrees_of_freedom: f64,
 }
 
 /// Quantiles of response time, or differences of them, us.

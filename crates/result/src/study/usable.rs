@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{ArmResult, CostMeasure, FreedomOf, StudyResult};
-use crate::StudyRound;
+use super::{ArmResult, CostMeasure, StudyResult};
+use crate::{Interval, StudyRound};
 
 /// The arm that a number is of, and the arm that it is a difference from.
 #[derive(Clone, Copy, Debug)]
@@ -34,61 +34,18 @@ impl StudyResult {
         self.usable_rounds(contrast, measure, load)
     }
 
-    /// Degrees of freedom of the interval of a measure of an arm, or of its difference from another, by which its half-width is more
-    /// than a standard error: one less than its [`StudyResult::replicates`], or more if its variance borrows from other costs. Of several
-    /// sittings, those that the result records ([`ArmResult::freedoms`]): infinite for the normal distribution, those of its rounds for a
-    /// number that one sitting alone states. Results of earlier versions record none.
+    /// Degrees of freedom of the interval of a measure of an arm, or of its difference from another, also as a share of that arm's level, by
+    /// which its half-width is more than a standard error: those that the interval states ([`Interval::degrees_of_freedom`]), or one less
+    /// than its [`StudyResult::replicates`].
     pub fn degrees_of_freedom(
         &self,
+        interval: &Interval,
         contrast: Contrast<'_>,
         measure: CostMeasure,
         load: Option<&str>,
     ) -> f64 {
-        let of = if contrast.other.is_some() { FreedomOf::Cost } else { FreedomOf::Level };
-        let borrowed = || {
-            let arm = self.arm(contrast.arm).filter(|_| of == FreedomOf::Cost)?;
-            Some(arm.cost_under(load)?.borrowed.iter().find(|one| one.measure == measure)?.degrees_of_freedom)
-        };
-        let recorded = self.recorded_freedom(contrast.arm, of, measure, load);
-        recorded.or_else(borrowed).unwrap_or_else(|| self.own_freedom(contrast, measure, load))
-    }
-
-    /// The degrees of freedom of a number that several sittings record.
-    fn recorded_freedom(
-        &self,
-        arm: &str,
-        of: FreedomOf,
-        measure: CostMeasure,
-        load: Option<&str>,
-    ) -> Option<f64> {
-        self.arm(arm)?.freedoms_under(load)?.get(of, measure)
-    }
-
-    /// One less than its replicates.
-    fn own_freedom(&self, contrast: Contrast<'_>, measure: CostMeasure, load: Option<&str>) -> f64 {
-        f64::from(self.replicates(contrast, measure, load)) - 1.0
-    }
-
-    /// Degrees of freedom of the interval of a cost as a share of the level of the other arm ([`crate::StudyBody::share_of_reference`]), as
-    /// [`StudyResult::degrees_of_freedom`].
-    pub fn degrees_of_freedom_of_share(
-        &self,
-        contrast: Contrast<'_>,
-        measure: CostMeasure,
-        load: Option<&str>,
-    ) -> f64 {
-        if matches!(measure, CostMeasure::CpuUs | CostMeasure::CpuShare) {
-            return self.degrees_of_freedom(contrast, CostMeasure::CpuShare, load);
-        }
-        let cost = self.arm(contrast.arm).and_then(|arm| arm.cost_under(load));
-        match cost.and_then(|cost| cost.shares.get(measure)) {
-            Some(share) => self
-                .recorded_freedom(contrast.arm, FreedomOf::CostShare, measure, load)
-                .or(share.degrees_of_freedom)
-                .unwrap_or_else(|| self.own_freedom(contrast, measure, load)),
-            // Computed from the interval of the cost.
-            None => self.degrees_of_freedom(contrast, measure, load),
-        }
+        let own = || f64::from(self.replicates(contrast, measure, load)) - 1.0;
+        interval.degrees_of_freedom.unwrap_or_else(own)
     }
 
     /// Rounds behind the interval of a measure of an arm, or of its difference from another. Disturbed slices of one arm leave it

@@ -7,7 +7,7 @@ fn the_range_that_a_reach_spans_holds_the_whole_interval() {
     for (low, high, reach) in
         [(4.0, 7.5, 2.0), (5.5, 9.0, 3.0), (5.0, 7.0, 1.0), (6.0, 6.0, 0.0), (7.0, 8.0, 2.0)]
     {
-        let interval = Interval { estimate: 6.0, low, high };
+        let interval = Interval::new(6.0, low, high);
         assert!((interval.reach() - reach).abs() < 1e-12, "{interval:?}");
         let range = Interval::around(interval.estimate, interval.reach());
         assert!(range.contains(low) && range.contains(high), "{interval:?}");
@@ -18,7 +18,7 @@ fn the_range_that_a_reach_spans_holds_the_whole_interval() {
 #[test]
 fn a_share_reaches_from_the_least_quotient_to_the_greatest() {
     let (amount, interval) =
-        (Interval::around(100.0, 20.0), |low: f64, high: f64| Interval { estimate: 6.0, low, high });
+        (Interval::around(100.0, 20.0), |low: f64, high: f64| Interval::new(6.0, low, high));
     for (low, high, ends) in
         [(2.4, 9.6, (0.02, 0.12)), (-4.0, 9.6, (-0.05, 0.12)), (-9.6, -2.4, (-0.12, -0.02))]
     {
@@ -31,10 +31,8 @@ fn a_share_reaches_from_the_least_quotient_to_the_greatest() {
 
 #[test]
 fn ends_of_dependent_numbers_add_up_and_no_number_has_no_sum() {
-    let interval = |estimate: f64, below: f64, above: f64| Interval {
-        estimate,
-        low: estimate - below,
-        high: estimate + above,
+    let interval = |estimate: f64, below: f64, above: f64| {
+        Interval::new(estimate, estimate - below, estimate + above)
     };
     let one = interval(10.0, 3.0, 1.0);
     let sum = Interval::sum_of_dependent(&[one, interval(5.0, 4.0, 0.0)]);

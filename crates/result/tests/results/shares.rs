@@ -1,15 +1,15 @@
 //! Costs as shares of the level that they are differences from.
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Bound, BoundOf, Contrast, Cost, CostMeasure, CostShare, Interval, Number,
-    RoundMeasure, StudyResult, sample, share_ends,
+    ArmLoad, ArmResult, Bound, BoundOf, Cost, CostMeasure, CostShare, Interval, Number, RoundMeasure,
+    StudyResult, sample, share_ends,
 };
 
 const RATE: CostMeasure = CostMeasure::MaxRate;
 const MEMORY: CostMeasure = CostMeasure::OfRounds(RoundMeasure::MEMORY);
 
 fn share(measure: CostMeasure, estimate: f64) -> CostShare {
-    CostShare { measure, share: Interval::around(estimate, 0.01), degrees_of_freedom: None }
+    CostShare { measure, share: Interval::around(estimate, 0.01) }
 }
 
 /// A study whose function `lua` costs 2,000 of 20,000 requests/s, with the share of its rate, if any.
@@ -39,21 +39,14 @@ fn shares_are_a_list_in_the_order_of_measures_and_results_without_them_are_read(
 }
 
 #[test]
-fn another_interval_of_a_share_has_no_borrowed_degrees_of_freedom() {
-    let borrowed = CostShare { degrees_of_freedom: Some(7.5), ..share(RATE, -0.1) };
-    let mut result = study(Some(borrowed));
-    let freedom = |result: &StudyResult| {
-        let contrast = Contrast { arm: "lua", other: Some("baseline") };
-        result.degrees_of_freedom_of_share(contrast, RATE, None)
-    };
-    assert!((freedom(&result) - 7.5).abs() < 1e-12);
-    let shares = &mut result.arms[1].cost.shares;
-    shares.set(RATE, Some(borrowed.share));
-    assert_eq!(shares.get(RATE), Some(&borrowed));
-    shares.set(RATE, Some(Interval::around(-0.2, 0.01)));
-    assert!((freedom(&result) - 3.0).abs() < 1e-12, "four rounds");
-    result.arms[1].cost.shares.set(RATE, None);
-    assert!(result.arms[1].cost.shares.is_empty());
+fn a_share_is_set_with_its_degrees_of_freedom_and_removed() {
+    let mut shares = study(Some(share(RATE, -0.1))).arms[1].cost.shares.clone();
+    for other in [Interval::around(-0.1, 0.01).with_freedom(7.5), Interval::around(-0.2, 0.01)] {
+        shares.set(RATE, Some(other));
+        assert_eq!(shares.get(RATE).map(|one| one.share), Some(other));
+    }
+    shares.set(RATE, None);
+    assert!(shares.is_empty());
 }
 
 #[test]

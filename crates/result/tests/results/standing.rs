@@ -13,7 +13,7 @@ fn study(costs: &[Option<f64>]) -> StudyResult {
         let mut arm = lua.clone();
         arm.id = format!("lua#{index}");
         arm.hops = vec![HopUse::default()];
-        arm.cost.cpu_us_per_request = us.map(|us| Interval { estimate: us, low: us, high: us });
+        arm.cost.cpu_us_per_request = us.map(|us| Interval::new(us, us, us));
         result.arms.push(arm);
     }
     result.findings.clear();

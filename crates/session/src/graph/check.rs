@@ -71,7 +71,7 @@ mod tests {
     use crate::graph::summary::tests::{result_of, round};
 
     fn about(estimate: f64) -> Interval {
-        Interval { estimate, low: 0.97 * estimate, high: 1.03 * estimate }
+        Interval::new(estimate, 0.97 * estimate, 1.03 * estimate)
     }
 
     /// A prediction of both proxies of the graph, CPU us per request.

@@ -52,7 +52,7 @@ fn nothing_is_stated_beyond_twice_the_largest_size() {
     // The law peaks at 98.
     let far = of([100.0, 0.04, 0.0001]);
     assert_eq!(far.peak.place, PeakPlace::Beyond);
-    assert!(far.peak.size == Interval { estimate: 64.0, low: 64.0, high: 64.0 }, "{far:?}");
+    assert!(far.peak.size == Interval::new(64.0, 64.0, 64.0), "{far:?}");
     assert!(is_near(far.peak.rate.estimate, law([100.0, 0.04, 0.0001], 64.0)), "{far:?}");
     let linear = of([100.0, 0.0, 0.0]);
     assert_eq!((linear.peak.place, linear.peak.size.high), (PeakPlace::Beyond, 64.0));

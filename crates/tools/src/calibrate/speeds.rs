@@ -183,7 +183,7 @@ mod tests {
         let mut works = [fixed(disturbed), fixed(|_| 250.0)];
         let mut random = SmallRng::seed_from_u64(1);
         let found = alternate(&mut works, 7, &mut random, &AtomicBool::new(false)).unwrap();
-        let expected = [100.0, 250.0].map(|ns| Interval { estimate: ns, low: ns, high: ns });
+        let expected = [100.0, 250.0].map(|ns| Interval::new(ns, ns, ns));
         assert_eq!(found, expected);
     }
 

@@ -87,7 +87,7 @@ mod tests {
         let mut study = sample::study("quick", "2026-01-02T03:04:05Z", 20.0);
         (study.environment.proxy_cpus, study.environment.memory_bytes) = (vec![0, 1], 1_000);
         for arm in &mut study.arms {
-            let memory = Some(Interval { estimate: 100.0, low: 90.0, high: 110.0 });
+            let memory = Some(Interval::new(100.0, 90.0, 110.0));
             let of_rounds = [(RoundMeasure::MEMORY, memory)].into_iter().collect();
             arm.hops = vec![HopUse { of_rounds, ..HopUse::default() }];
             arm.loads = vec![ArmLoad {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_cost_that_may_be_nothing_has_no_upper_end() {
-        let of = |low, estimate, high| value_for_cost(&Interval { estimate, low, high });
+        let of = |low, estimate, high| value_for_cost(&Interval::new(estimate, low, high));
         assert_eq!(
             of(-1.0, 1.0, 4.0),
             Some(ValueForCost { estimate: Some(1e6), low: 250_000.0, high: None })

@@ -161,7 +161,7 @@ mod tests {
     use crate::smp::{Restored, read, restore, text};
 
     fn around(estimate: f64) -> Interval {
-        Interval { estimate, low: estimate * 0.9, high: estimate * 1.1 }
+        Interval::new(estimate, estimate * 0.9, estimate * 1.1)
     }
 
     fn hop(name: &str, workers: u32) -> PlannedHop {
@@ -258,7 +258,7 @@ mod tests {
             (study.name, study.environment.started_at) = (name, started_at);
             study.arms[1].cost.cpu_us_per_request = Some(around(cost_us));
             study.arms[1].loads[0].rate = rate.map(around);
-            study.arms[1].loads[0].response_us.p99 = p99.map(|one| Interval { estimate: one, low: one, high: one });
+            study.arms[1].loads[0].response_us.p99 = p99.map(|one| Interval::new(one, one, one));
             let read = read(&text(&of_study(&study).unwrap())).unwrap();
             prop_assert!(read.unused.is_empty(), "{:?}", read.unused);
             prop_assert_eq!(restore(&read.documents), Ok(Restored::Study(Box::new(study))));

@@ -63,12 +63,11 @@ mod of_quantiles {
     fn a_late_generator_lowers_only_the_low_end() {
         let (times, lags) = (times(100), vec![vec![CountedTime::new(30_000, 1000)]; 8]);
         let mut late = side(&times, &lags);
-        late.stated = Some(Interval { estimate: 150.0, low: 149.0, high: 151.0 });
+        late.stated = Some(Interval::new(150.0, 149.0, 151.0));
         let ends = late.level(&QUANTILES[0], 0.95);
         // Twice the lag of the generator, and a share of the responses.
         assert!((80.0..=89.0).contains(&ends.low.unwrap()) && ends.high == Some(151.0), "{ends:?}");
-        let cost =
-            late.cost(&late, Some(Interval { estimate: 0.0, low: -1.0, high: 1.0 }), &QUANTILES[0], 0.95);
+        let cost = late.cost(&late, Some(Interval::new(0.0, -1.0, 1.0)), &QUANTILES[0], 0.95);
         assert!(cost.low.unwrap() < -60.0 && cost.high.unwrap() > 60.0, "{cost:?}");
     }
 
@@ -77,7 +76,7 @@ mod of_quantiles {
         let (times, lags) = (times(100), vec![vec![CountedTime::new(0, 1000)]; 8]);
         let book = Book { planned: 1_000, answered: 960, failed: 20, ..Book::default() };
         let mut some = side(&times, &lags);
-        some.stated = Some(Interval { estimate: 190.0, low: 189.0, high: 191.0 });
+        some.stated = Some(Interval::new(190.0, 189.0, 191.0));
         some.missing = missing_share(&book);
         assert!((some.missing - 0.02).abs() < 1e-9);
         let p90 = some.level(&QUANTILES[1], 0.95);

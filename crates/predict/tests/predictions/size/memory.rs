@@ -13,7 +13,7 @@ services:
 ";
 
 fn exactly(number: f64) -> Interval {
-    Interval { estimate: number, low: number, high: number }
+    Interval::new(number, number, number)
 }
 
 /// A plain proxy of 60 MB with 50 connections of 8 kB, to which 1,000 clusters add 5 MB.

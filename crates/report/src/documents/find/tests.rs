@@ -89,7 +89,7 @@ fn the_table_of_a_search_for_a_rate() {
 
 #[test]
 fn the_curve_of_a_sweep_states_its_knee() {
-    let near = |estimate: f64| Some(Interval { estimate, low: estimate * 0.95, high: estimate * 1.05 });
+    let near = |estimate: f64| Some(Interval::new(estimate, estimate * 0.95, estimate * 1.05));
     let point = |rate: f64, p99_us: Option<Interval>, excluded: u32| SweepPoint {
         rate,
         trials: 6 - excluded,

@@ -97,7 +97,7 @@ fn interval(found: &Quantity) -> Option<Interval> {
     if found.basis != Basis::Measured {
         return None;
     }
-    Some(Interval { estimate: found.estimate?, low: found.low?, high: found.high? })
+    Some(Interval::new(found.estimate?, found.low?, found.high?))
 }
 
 /// The percentiles that have intervals in both loads, and those of whose difference at least a bound is known.

@@ -193,10 +193,8 @@ fn name(function: &SizedFunction) -> String {
 /// which never makes the interval too narrow.
 fn without(whole: &Interval, functions: &[&SizedFunction]) -> Interval {
     let all = functions.iter().map(|function| &function.saved_cores);
-    all.fold(*whole, |left, saved| Interval {
-        estimate: left.estimate - saved.estimate,
-        low: left.low - saved.high,
-        high: left.high - saved.low,
+    all.fold(*whole, |left, saved| {
+        Interval::new(left.estimate - saved.estimate, left.low - saved.high, left.high - saved.low)
     })
 }
 

@@ -86,7 +86,7 @@ fn a_control_is_no_cost_of_the_answer() {
     let mut result = fixture::study();
     let usual = study(&result).answer;
     for arm in result.arms.iter_mut().filter(|arm| arm.is_control()) {
-        let most = Interval { estimate: 500.0, low: 499.0, high: 501.0 };
+        let most = Interval::new(500.0, 499.0, 501.0);
         (arm.cost.cpu_us_per_request, arm.cost.cpu_share) = (Some(most), Some(most));
     }
     assert_eq!(study(&result).answer, usual);
@@ -96,7 +96,7 @@ fn a_control_is_no_cost_of_the_answer() {
 #[test]
 fn every_measure_of_rounds_is_in_all_outputs() {
     let mut result = fixture::study();
-    let number = Some(Interval { estimate: 8_192.0, low: 4_096.0, high: 12_288.0 });
+    let number = Some(Interval::new(8_192.0, 4_096.0, 12_288.0));
     for arm in result.arms.iter_mut().filter(|arm| !arm.hops.is_empty()) {
         let all = RoundMeasure::ALL.into_iter().map(|measure| (measure, number));
         arm.hops[0].of_rounds = all.clone().collect();

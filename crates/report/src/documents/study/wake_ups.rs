@@ -23,11 +23,11 @@ pub(super) fn note(result: &StudyResult, dearest: Option<&Row<'_>>) -> Option<St
 
 /// The reciprocal of the wake-ups per request under a load; only bounded if the interval of these reaches zero.
 fn requests_per_wake_up(arm: &ArmResult, load: &str) -> Option<Quantity> {
-    let Interval { estimate, low, high } = arm.under(load)?.parts?.voluntary_switches?;
+    let Interval { estimate, low, high, .. } = arm.under(load)?.parts?.voluntary_switches?;
     // A pure number, with as many decimals as its interval supports.
     let unit = "";
     if low > 0.0 {
-        let requests = Interval { estimate: 1.0 / estimate, low: 1.0 / high, high: 1.0 / low };
+        let requests = Interval::new(1.0 / estimate, 1.0 / high, 1.0 / low);
         return Some(Quantity::level(&requests, unit));
     }
     (high > 0.0).then(|| Quantity::bounded(Some(1.0 / high), None, unit, Form::Level))

@@ -15,9 +15,6 @@ pub struct CostShare {
     pub measure: CostMeasure,
     /// The share: 0.1 for a tenth more.
     pub share: Interval,
-    /// Degrees of freedom of the interval, its own and those that its variance borrows from other costs; null if it borrows none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub degrees_of_freedom: Option<f64>,
 }
 
 /// The costs of an arm as shares, over all or under one load, in the order of measures. A cost whose share is not known has none.
@@ -44,12 +41,11 @@ impl CostShares {
         self.0.sort_by_key(|one| one.measure);
     }
 
-    /// Sets or removes the share of a cost. Another interval has no borrowed degrees of freedom.
+    /// Sets or removes the share of a cost.
     pub fn set(&mut self, measure: CostMeasure, share: Option<Interval>) {
         match share {
             None => self.0.retain(|one| one.measure != measure),
-            Some(share) if self.get(measure).is_some_and(|one| one.share == share) => {}
-            Some(share) => self.insert(CostShare { measure, share, degrees_of_freedom: None }),
+            Some(share) => self.insert(CostShare { measure, share }),
         }
     }
 
