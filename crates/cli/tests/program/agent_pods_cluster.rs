@@ -79,7 +79,7 @@ fn left(namespace: &str) -> String {
 }
 
 /// Waits until nothing is left in a namespace: the cluster removes what belonged to a Job a moment after it.
-fn wait_until_clean(namespace: &str) {
+pub(super) fn wait_until_clean(namespace: &str) {
     wait_at_pace(Duration::from_millis(500), "nothing is left", || left(namespace).is_empty());
 }
 
