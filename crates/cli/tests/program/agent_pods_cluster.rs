@@ -277,31 +277,6 @@ fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
-fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
-    let url = "http://10.244.0.1:1/";
-    for (namespace, context, code, expected) in [
-        (
-            NAMESPACE,
-            "admn",
-            2,
-            "no context `admn`; it has `admin`, `alice`, `expired`, `nobody`; did you mean `admin`?",
-        ),
-        (NAMESPACE, "expired", 3, "does not accept the credentials of the kubeconfig: 401"),
-        (NAMESPACE, "nobody", 3, "the cluster treats you as `system:anonymous`"),
-        (NAMESPACE, "alice", 3, "`alice` may not `create` `jobs` in namespace `load`"),
-        ("laod", "admin", 2, "no namespace `laod`; did you mean `load`?"),
-    ] {
-        let mut command = load_of(namespace, IMAGE, &["--kube-context", context, url]);
-        let ran = ran(&mut command);
-        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{context}: {ran:?}");
-    }
-    let mut cleanup = hoptax();
-    ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]))
-        .fails(2, "name a namespace with --namespace");
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
 fn what_others_have_in_the_namespace_stays() {
     prepared();
     let namespace = "theirs";

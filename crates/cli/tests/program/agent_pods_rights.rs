@@ -11,8 +11,10 @@ use super::agent_pods::{begun, line_with};
 use super::agent_pods_cluster::{
     COUNTED, IMAGE, NAMESPACE, asked, load_of, prepared, reachable, wait_until_clean,
 };
+// Another test gives alice the rights of a mesh in the whole cluster for a while.
+use super::mesh_cluster::alone;
 use super::pod::{kubectl, programs};
-use crate::support::{Ran, ran, root, wait_at_pace};
+use crate::support::{Ran, hoptax, ran, root, wait_at_pace};
 
 /// The rights of alice in a namespace, by the base of kustomize with an overlay.
 fn rights_by_base(namespace: &str) -> String {
@@ -71,6 +73,32 @@ fn is_permitted(load: &Ran) -> bool {
 
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
+fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
+    let _alone = alone();
+    let url = "http://10.244.0.1:1/";
+    for (namespace, context, code, expected) in [
+        (
+            NAMESPACE,
+            "admn",
+            2,
+            "no context `admn`; it has `admin`, `alice`, `expired`, `nobody`; did you mean `admin`?",
+        ),
+        (NAMESPACE, "expired", 3, "does not accept the credentials of the kubeconfig: 401"),
+        (NAMESPACE, "nobody", 3, "the cluster treats you as `system:anonymous`"),
+        (NAMESPACE, "alice", 3, "`alice` may not `create` `jobs` in namespace `load`"),
+        ("laod", "admin", 2, "no namespace `laod`; did you mean `load`?"),
+    ] {
+        let mut command = load_of(namespace, IMAGE, &["--kube-context", context, url]);
+        let ran = ran(&mut command);
+        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{context}: {ran:?}");
+    }
+    let mut cleanup = hoptax();
+    ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]))
+        .fails(2, "name a namespace with --namespace");
+}
+
+#[test]
+#[ignore = "needs the cluster of `make test-cluster`"]
 fn the_rights_of_a_dry_run_and_of_the_base_suffice() {
     prepared();
     let (_origin, url) = reachable();
@@ -107,6 +135,7 @@ fn the_installed_chart_gives_the_rights_and_takes_them_again() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn each_right_that_is_missing_is_named_with_the_rule_that_grants_it_and_nothing_is_left() {
+    let _alone = alone();
     prepared();
     let (_origin, url) = reachable();
     let namespace = "of-each";
@@ -150,6 +179,7 @@ fn each_right_that_is_missing_is_named_with_the_rule_that_grants_it_and_nothing_
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn without_the_right_to_read_events_the_load_waits_for_its_pods_and_says_so() {
+    let _alone = alone();
     prepared();
     let namespace = "full";
     let rule = "resources: [events], verbs: [list]";
