@@ -20,8 +20,8 @@ pub(super) fn reasons(ended: &[(&str, AgentOutcome, &str)]) -> Vec<String> {
 }
 
 fn sentences(outcome: AgentOutcome, reason: &str, names: &[&str]) -> Vec<String> {
-    let (named, others) = names.split_at(names.len().min(MOST_NAMED));
-    let mut sentences: Vec<String> = named.iter().map(|name| outcome.sentence(name, reason)).collect();
+    let (shown, others) = names.split_at(names.len().min(MOST_NAMED));
+    let mut sentences: Vec<String> = shown.iter().map(|name| outcome.sentence(name, reason)).collect();
     if !others.is_empty() {
         sentences.push(format!("{} for the same reason", counted(others.len() as u64, "more agent")));
     }
