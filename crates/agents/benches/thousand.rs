@@ -1,5 +1,6 @@
-//! The cost of a thousand agents for their controller: `cargo bench -p hoptax-agents`, or another number with `-- 10000`. Agents and controller are
-//! one process, so its numbers are upper bounds of the controller's.
+//! The cost of a thousand agents for their controller: `cargo bench -p hoptax-agents`, or another number with `-- 10000`. Agents and
+//! controller are one process, so its numbers are upper bounds of the controller's. `lag s` is how long after a second of all agents the
+//! controller showed it, at most; `result s` is the time beside the load.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its numbers")]
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
@@ -16,8 +17,8 @@ fn main() {
     let given = std::env::args().skip(1).find_map(|word| word.parse::<u32>().ok());
     let agents = given.unwrap_or(1_000);
     println!(
-        "{:>7} {:>8} {:>10} {:>12} {:>10} {:>12}",
-        "agents", "watched", "wall s", "CPU s", "CPU/wall", "peak MB"
+        "{:>7} {:>8} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8}",
+        "agents", "watched", "wall s", "CPU s", "CPU/wall", "peak MB", "lag s", "result s"
     );
     for is_watched in [false, true] {
         let load = Simulated {
@@ -27,13 +28,18 @@ fn main() {
             is_paced: true,
             ..Simulated::new(agents)
         };
+        begin_peak();
         let (begun, used_s) = (Instant::now(), cpu_s());
-        let (sent, _, _) = load.run(is_watched);
+        let (sent, _, lines) = load.run(is_watched);
         let (wall_s, used_s) = (begun.elapsed().as_secs_f64(), cpu_s() - used_s);
         let answered = sent.unwrap().result.book.answered;
         assert_eq!(answered, u64::from(agents) * 1_000);
-        let share = used_s / wall_s;
-        println!("{agents:>7} {is_watched:>8} {wall_s:>10.1} {used_s:>12.2} {share:>10.2} {:>12}", peak_mb());
+        let (share, peak_mb) = (used_s / wall_s, peak_mb());
+        let lag_s = lines.iter().map(|shown| shown.lag_s).fold(0.0, f64::max);
+        // What the agents compute before it, greetings, clocks, the notice of the start, and the sum of the reports.
+        let result_s = wall_s - load.seconds as f64;
+        let (load, cost) = (format!("{agents:>7} {is_watched:>8}"), format!("{used_s:>8.2} {share:>9.2}"));
+        println!("{load} {wall_s:>8.1} {cost} {peak_mb:>8} {lag_s:>8.2} {result_s:>8.2}");
     }
     println!("\nbursts of 1,000 agents at a server that needs 50 us for a request");
     println!("{:>20} {:>10}", "clocks off by ms", "p99 us");
@@ -54,7 +60,12 @@ fn cpu_s() -> f64 {
     rest.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
 }
 
-/// Peak resident memory of this process, MB.
+/// Has the peak begin again.
+fn begin_peak() {
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+}
+
+/// Peak resident memory of this process since [`begin_peak`], MB.
 fn peak_mb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

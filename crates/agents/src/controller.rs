@@ -4,6 +4,7 @@
 //! shares, which are as exact as they would have been, and the result states which share is missing.
 
 mod driver;
+mod ended;
 mod ledger;
 mod line;
 mod merged;
@@ -364,11 +365,13 @@ impl<'a> Control<'a> {
         let has_shares = self.ledger.entries.iter().any(|entry| entry.index.is_some());
         let of = self.ledger.entries.iter().filter(|entry| entry.index.is_some() == has_shares);
         let ended = of.filter_map(|entry| match &entry.standing {
-            Standing::Ended(outcome, reason) => Some((*outcome, outcome.sentence(&entry.name, reason))),
+            Standing::Ended(outcome, reason) => Some((entry.name.as_str(), *outcome, reason.as_str())),
             _ => None,
         });
-        let (outcomes, reasons): (Vec<AgentOutcome>, Vec<String>) = ended.unzip();
-        let advice = if outcomes.contains(&AgentOutcome::Absent) {
+        let ended: Vec<(&str, AgentOutcome, &str)> = ended.collect();
+        let is_absent = ended.iter().any(|(_, outcome, _)| *outcome == AgentOutcome::Absent);
+        let reasons = ended::reasons(&ended);
+        let advice = if is_absent {
             format!("; {}, or allow fewer with --least-agents", self.advice)
         } else {
             String::new()

@@ -64,6 +64,9 @@ pub struct Template {
 pub struct Proof {
     /// Its path.
     pub path: String,
+    /// Headers that replace those of the requests of the same names, such as a token that must be refused.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     /// The expected answer, in the syntax of `hoptax load --expect`.
     pub expect: String,
 }
@@ -227,6 +230,13 @@ impl Proof {
     /// When it is not a valid expectation.
     pub fn expectation(&self) -> Result<Expectation, String> {
         self.expect.parse::<Expectation>().map_err(|error| format!("`expect` of `proof`: {error}"))
+    }
+
+    /// The headers of its request, for requests with these headers.
+    pub fn headers(&self, of_requests: &[(String, String)]) -> Vec<(String, String)> {
+        let is_replaced = |name: &str| self.headers.keys().any(|own| own.eq_ignore_ascii_case(name));
+        let kept = of_requests.iter().filter(|(name, _)| !is_replaced(name)).cloned();
+        kept.chain(self.headers.clone()).collect()
     }
 
     /// Its URL with the host of another URL.

@@ -67,16 +67,17 @@ impl Simulated {
     }
 
     /// Runs it, and returns the result with what was said.
-    pub fn run(&self, is_watched: bool) -> (Result<MergedLoad, Failure>, Vec<String>, Vec<LiveLine>) {
+    pub fn run(&self, is_watched: bool) -> (Result<MergedLoad, Failure>, Vec<String>, Vec<Shown>) {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let (mut said, mut lines) = (Vec::new(), Vec::new());
         let token = Token::generated();
+        let first = Arc::new(OnceLock::new());
         let sent = runtime.block_on(async {
             let (mut called, mut agents) = (Vec::new(), Vec::new());
             for number in 0..self.agents {
                 let (of_controller, of_agent) = duplex(IN_FLIGHT_BYTES);
                 let killed = Arc::new(OnceLock::new());
-                let generator = Known::new(self.clone(), number, Arc::clone(&killed));
+                let generator = Known::new(self.clone(), number, Arc::clone(&killed), Arc::clone(&first));
                 let ends_at = Instant::now() + Duration::from_hours(1);
                 let of_all = Some(token.clone());
                 let agent = tokio::spawn(async move { serve(of_agent, &generator, of_all, ends_at).await });
@@ -97,7 +98,10 @@ impl Simulated {
             };
             let sent = run(request, &Interrupt::default(), &mut |notice| match notice {
                 Notice::Note(text) | Notice::Problem(text) => said.push(text.to_owned()),
-                Notice::Live(line) => lines.push(*line),
+                Notice::Live(line) => {
+                    let since_s = first.get().map_or(0.0, |first: &Instant| first.elapsed().as_secs_f64());
+                    lines.push(Shown { line: *line, lag_s: since_s - line.elapsed_s });
+                }
             })
             .await;
             for agent in agents {
@@ -108,6 +112,14 @@ impl Simulated {
         });
         (sent, said, lines)
     }
+}
+
+/// A second of all agents, as the controller showed it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    pub line: LiveLine,
+    /// Time since its end, by the agent that began first. It is negative without a pace, since agents are ahead of their seconds then.
+    pub lag_s: f64,
 }
 
 /// The response time of a request that is due at an instant, us.
@@ -133,22 +145,29 @@ struct Known {
     /// Its seconds and its report. They take time to compute, which the agents of a real load have each to itself.
     told: Arc<(Vec<Second>, LoadResult)>,
     killed: Arc<OnceLock<AbortHandle>>,
+    /// When the first of all agents began.
+    first: Arc<OnceLock<Instant>>,
 }
 
 impl Known {
     /// Of all agents that are called, each comes, so that its number is its index.
-    fn new(load: Simulated, number: u32, killed: Arc<OnceLock<AbortHandle>>) -> Self {
+    fn new(
+        load: Simulated,
+        number: u32,
+        killed: Arc<OnceLock<AbortHandle>>,
+        first: Arc<OnceLock<Instant>>,
+    ) -> Self {
         let instants = instants(&load, number, load.agents);
         let seconds = (0..load.seconds).map(|second| of_second(&instants, second)).collect();
         let told = Arc::new((seconds, result(&load, number, &instants)));
-        Self { load, number, told, killed }
+        Self { load, number, told, killed, first }
     }
 }
 
 impl Generator for Known {
     fn begin(&self, share: PlannedShare, orders: Orders, events: Events) {
         let (load, number, killed) = (self.load.clone(), self.number, Arc::clone(&self.killed));
-        let told = Arc::clone(&self.told);
+        let (told, first) = (Arc::clone(&self.told), Arc::clone(&self.first));
         assert_eq!((share.index, share.of), (number, load.agents));
         tokio::spawn(async move {
             if load.fails == Some(number) {
@@ -163,6 +182,7 @@ impl Generator for Known {
                 return;
             };
             let begun = Instant::now();
+            first.get_or_init(|| begun);
             for (second, of_second) in (0..).zip(&told.0) {
                 if orders.stop.load(Ordering::Relaxed) {
                     break;

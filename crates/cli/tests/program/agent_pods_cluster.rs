@@ -5,12 +5,12 @@ use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::agent_pods::{begun, line_with};
 use super::agents::stated_s;
@@ -19,14 +19,15 @@ use super::pod::{kubectl, programs};
 use crate::support::{Guarded, TOLERANT, checked, hoptax, origin, program, ran, root, run, wait_at_pace};
 
 /// The namespace of most tests, which takes only pods of the restricted profile.
-const NAMESPACE: &str = "load";
+pub(super) const NAMESPACE: &str = "load";
 /// The image of the tested program, and the same for another processor.
 pub(super) const IMAGE: &str = "hoptax.invalid/hoptax:1";
 const FOREIGN: &str = "hoptax.invalid/foreign:1";
 /// The address of the machine on the network of pods.
 const MACHINE: &str = "10.244.0.1";
 /// Flags of a load that ends with its last response.
-const COUNTED: [&str; 10] = ["-q", "300", "-n", "600", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+pub(super) const COUNTED: [&str; 10] =
+    ["-q", "300", "-n", "600", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
 
 /// Makes an image of a program.
 fn image(name: &str, program: &str) {
@@ -53,7 +54,8 @@ pub(super) fn prepared() {
         let of = |name: &str| {
             format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, {label}}}\n---\n")
         };
-        let namespaces: String = [NAMESPACE, "full", "of-alice", "of-base", "of-chart"].map(of).concat();
+        let namespaces: String =
+            [NAMESPACE, "full", "of-alice", "of-base", "of-chart", "of-each"].map(of).concat();
         let all = format!("{namespaces}{quota}\n");
         kubectl(&["apply", "--filename", "-"], &all);
     });
@@ -79,12 +81,12 @@ fn left(namespace: &str) -> String {
 }
 
 /// Waits until nothing is left in a namespace: the cluster removes what belonged to a Job a moment after it.
-fn wait_until_clean(namespace: &str) {
+pub(super) fn wait_until_clean(namespace: &str) {
     wait_at_pace(Duration::from_millis(500), "nothing is left", || left(namespace).is_empty());
 }
 
 /// An origin that pods reach, and its URL.
-fn reachable() -> (Guarded, String) {
+pub(super) fn reachable() -> (Guarded, String) {
     reachable_with(&[])
 }
 
@@ -96,16 +98,21 @@ fn reachable_with(flags: &[&str]) -> (Guarded, String) {
 }
 
 /// A command that sends a load from three agents. Together they need less than one processor.
-fn load_of(namespace: &str, image: &str, flags: &[&str]) -> Command {
+pub(super) fn load_of(namespace: &str, image: &str, flags: &[&str]) -> Command {
     load_with("0.3", namespace, image, flags)
 }
 
 /// The same with this number of processors for each agent.
 fn load_with(cpus: &str, namespace: &str, image: &str, flags: &[&str]) -> Command {
+    load_pulling("never", cpus, namespace, image, flags)
+}
+
+/// The same, whose nodes pull the image as this word says.
+fn load_pulling(pull: &str, cpus: &str, namespace: &str, image: &str, flags: &[&str]) -> Command {
     prepared();
     let mut command = hoptax();
     command.args(["load", "--agent-pods", "3", "--namespace", namespace, "--agent-image", image]);
-    command.args(["--agent-pull", "never", "--agent-cpus", cpus, "--agent-memory", "128", "-w", "1"]);
+    command.args(["--agent-pull", pull, "--agent-cpus", cpus, "--agent-memory", "128", "-w", "1"]);
     command.args(flags).args(TOLERANT);
     command
 }
@@ -239,20 +246,24 @@ fn agents_that_their_limit_of_processors_stops_are_found_and_their_counts_are_ex
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
     let url = "http://10.244.0.1:1/";
-    for (namespace, image, cpus, expected, next) in [
-        (NAMESPACE, "hoptax.invalid/none:1", "0.3", "(ErrImageNeverPull", "--agent-image"),
-        (NAMESPACE, FOREIGN, "0.3", "another architecture", "--agent-image"),
+    let none = "hoptax.invalid/none:1";
+    for (namespace, pull, image, cpus, expected, next) in [
+        (NAMESPACE, "never", none, "0.3", "(ErrImageNeverPull", "--agent-image"),
+        // No machine has this name.
+        (NAMESPACE, "always", none, "0.3", "cannot get image `hoptax.invalid/none:1` (", "imagePullSecrets"),
+        (NAMESPACE, "never", FOREIGN, "0.3", "another architecture", "--agent-image"),
         (
             NAMESPACE,
+            "never",
             "hoptax.invalid/host:1",
             "0.3",
             "cannot start image `hoptax.invalid/host:1`",
             "`/hoptax`",
         ),
-        ("full", IMAGE, "0.3", "exceeded quota: small", "have the quota raised"),
-        (NAMESPACE, IMAGE, "1000", "fits on no node", "--agent-cpus"),
+        ("full", "never", IMAGE, "0.3", "exceeded quota: small", "have the quota raised"),
+        (NAMESPACE, "never", IMAGE, "1000", "fits on no node", "--agent-cpus"),
     ] {
-        let mut command = load_with(cpus, namespace, image, &[]);
+        let mut command = load_pulling(pull, cpus, namespace, image, &[]);
         command.arg(url);
         let (mut load, mut lines) = begun(command);
         let line = line_with(&mut lines, expected);
@@ -261,127 +272,6 @@ fn pods_that_never_come_are_said_with_the_reason_and_the_next_step() {
         lines.for_each(drop);
         assert!(matches!(load.0.wait().unwrap().code(), Some(3 | 130)), "{line}");
         wait_until_clean(namespace);
-    }
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
-    let url = "http://10.244.0.1:1/";
-    for (namespace, context, code, expected) in [
-        (
-            NAMESPACE,
-            "admn",
-            2,
-            "no context `admn`; it has `admin`, `alice`, `expired`, `nobody`; did you mean `admin`?",
-        ),
-        (NAMESPACE, "expired", 3, "does not accept the credentials of the kubeconfig: 401"),
-        (NAMESPACE, "nobody", 3, "the cluster treats you as `system:anonymous`"),
-        (NAMESPACE, "alice", 3, "`alice` may not `create` `jobs` in namespace `load`"),
-        ("laod", "admin", 2, "no namespace `laod`; did you mean `load`?"),
-    ] {
-        let mut command = load_of(namespace, IMAGE, &["--kube-context", context, url]);
-        let ran = ran(&mut command);
-        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{context}: {ran:?}");
-    }
-    let mut cleanup = hoptax();
-    ran(cleanup.args(["runs", "cleanup", "--kube-context", "alice"]))
-        .fails(2, "name a namespace with --namespace");
-}
-
-/// The rights of alice in a namespace, by the base of kustomize with an overlay.
-fn rights_by_base(namespace: &str) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let (base, overlay) = (folder.path().join("base"), folder.path().join("overlay"));
-    for of in [&base, &overlay] {
-        fs::create_dir(of).unwrap();
-    }
-    // An overlay names its base by a relative path.
-    for name in ["kustomization.yaml", "rbac.yaml"] {
-        fs::copy(root().join("deploy").join(name), base.join(name)).unwrap();
-    }
-    let text = format!(
-        "namespace: {namespace}\nresources: [../base]\npatches:\n- target: {{kind: RoleBinding, name: hoptax-load}}\n  patch: |-\n    \
-         - {{op: replace, path: /subjects/0/name, value: alice}}\n"
-    );
-    fs::write(overlay.join("kustomization.yaml"), text).unwrap();
-    asked(&["kustomize", overlay.to_str().unwrap()])
-}
-
-/// The output of `helm template` of the chart in a namespace.
-fn chart(namespace: &str, values: &[&str]) -> Output {
-    let mut helm = Command::new(programs().join("helm"));
-    helm.args(["template", "rights"]).arg(root().join("deploy/hoptax-agents"));
-    helm.args(["--namespace", namespace]).args(values).output().unwrap()
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn the_rights_of_a_dry_run_of_the_base_and_of_the_chart_suffice() {
-    prepared();
-    let (_origin, url) = reachable();
-    let by_dry_run = |namespace: &str| {
-        let mut command = load_of(namespace, IMAGE, &["--dry-run", "http://10.244.0.1:1/"]);
-        let shown = ran(&mut command).stdout;
-        let rights: Vec<&str> = shown.split("---\n").take(2).collect();
-        rights.join("---\n").replace("YOUR-USER", "alice")
-    };
-    let by_chart = |namespace: &str| {
-        let output = chart(namespace, &["--set", "users={alice}"]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    for (namespace, rights) in [
-        ("of-alice", by_dry_run("of-alice")),
-        ("of-base", rights_by_base("of-base")),
-        ("of-chart", by_chart("of-chart")),
-    ] {
-        kubectl(&["apply", "--filename", "-"], &rights);
-        let of_alice = || {
-            let mut command = load_of(namespace, IMAGE, &COUNTED);
-            ran(command.args(["--kube-context", "alice"]).arg(&url))
-        };
-        // The API server learns of a rule a moment after it was applied.
-        let mut last = of_alice();
-        wait_at_pace(Duration::from_millis(500), "the rights", || {
-            if last.stderr.contains("may not") {
-                last = of_alice();
-            }
-            !last.stderr.contains("may not")
-        });
-        assert_eq!(last.code, Some(0), "{namespace}: {last:?}");
-        wait_until_clean(namespace);
-    }
-}
-
-#[test]
-#[ignore = "needs the cluster of `make test-cluster`"]
-fn the_chart_binds_users_groups_and_service_accounts_and_refuses_to_bind_nobody() {
-    prepared();
-    let values =
-        ["--set", "users={alice}", "--set", "groups={system:masters}", "--set", "serviceAccounts={ci/gate}"];
-    let output = chart(NAMESPACE, &values);
-    let text = String::from_utf8(output.stdout).unwrap();
-    kubectl(&["apply", "--dry-run=server", "--filename", "-"], &text);
-    let documents = text.split("---\n").filter(|document| document.contains("kind: RoleBinding"));
-    let bindings: Vec<Value> = documents.map(|document| serde_saphyr::from_str(document).unwrap()).collect();
-    let [binding] = bindings.as_slice() else { panic!("{text}") };
-    let group = "rbac.authorization.k8s.io";
-    assert_eq!(
-        binding["subjects"],
-        json!([
-            {"apiGroup": group, "kind": "User", "name": "alice"},
-            {"apiGroup": group, "kind": "Group", "name": "system:masters"},
-            {"kind": "ServiceAccount", "namespace": "ci", "name": "gate"},
-        ])
-    );
-    for (values, expected) in [
-        (vec![], "name who may have agents in pods"),
-        (vec!["--set", "serviceAccounts={gate}"], "a service account is NAMESPACE/NAME"),
-    ] {
-        let output = chart(NAMESPACE, &values);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains(expected), "{values:?}: {said}");
     }
 }
 

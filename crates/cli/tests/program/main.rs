@@ -14,6 +14,8 @@ mod support;
 
 mod agent_pods;
 mod agent_pods_cluster;
+mod agent_pods_rights;
+mod agent_pods_thousand;
 mod agents;
 mod answers;
 mod bodies;

@@ -333,6 +333,10 @@ fn a_cleanup_removes_what_a_killed_measurement_left_once_nobody_can_be_using_it(
     line_with(&mut lines, "reads CPU times from control groups");
     process.0.kill().unwrap();
     process.0.wait().unwrap();
+    // It has a name and a label as ours.
+    let theirs = "apiVersion: v1\nkind: Namespace\n\
+                  metadata: {name: hoptax-mesh-1-theirs, labels: {app.kubernetes.io/managed-by: hoptax}}\n";
+    kubectl(&["apply", "--filename", "-"], theirs);
     let cleaned = || run(["runs", "cleanup", "--kube-context", "admin"]).succeeded();
     let first = cleaned();
     assert_eq!(first.stderr.matches("was kept: it is new, or agents run in it").count(), 2, "{first:?}");
@@ -343,6 +347,8 @@ fn a_cleanup_removes_what_a_killed_measurement_left_once_nobody_can_be_using_it(
         removed.matches("removed namespace hoptax-mesh-").count() == 2
     });
     wait_until_clean();
+    assert!(!removed.contains("theirs"), "{removed}");
+    kubectl(&["delete", "namespace", "hoptax-mesh-1-theirs"], "");
 }
 
 #[test]

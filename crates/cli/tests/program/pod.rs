@@ -200,8 +200,8 @@ fn no_error_repeats_a_secret_of_a_kubeconfig_or_of_a_program_for_credentials() {
     let server = "https://127.0.0.1:1";
     let proxy = "https://127.0.0.1:1', proxy-url: 'socks5://me:hunter2@127.0.0.1:1";
     for (server, user, expected) in [
-        (server, "{token: hunter2, [}".to_owned(), "it is no kubeconfig"),
-        (server, "hunter2".to_owned(), "it is no kubeconfig"),
+        (server, "{token: hunter2, [}".to_owned(), "it is not a kubeconfig"),
+        (server, "hunter2".to_owned(), "it is not a kubeconfig"),
         (server, program("exit 0"), "`sh` printed something other than credentials"),
         (server, program("exit 3"), "`sh` ended with exit status: 3"),
         (proxy, "{token: hunter2}".to_owned(), "the variable HTTPS_PROXY"),

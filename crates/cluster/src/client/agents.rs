@@ -29,14 +29,16 @@ use crate::name::Namespace;
 use crate::refused::Refused;
 use crate::service::Service;
 
-/// Time between two polls of the pods, and the additional time per agent: a list of a thousand pods takes the API server's time.
+/// Time between two polls of the pods.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-const LOOK_EVERY_OF_AGENT: Duration = Duration::from_millis(4);
+/// The additional time per agent between two polls, of a poll, and between two attempts to reach an agent: lists of a thousand pods and a
+/// thousand forwarded ports take the time of the API server and of this machine.
+const TIME_OF_AGENT: Duration = Duration::from_millis(4);
 /// Time limit of a poll, and of the removal of an incomplete Job. The end of a load waits for it.
 const LOOK_TIME: Duration = Duration::from_secs(5);
 /// Time in which a node reports that nobody listens on a port. If somebody does, it reports nothing.
 const REFUSAL: Duration = Duration::from_secs(1);
-/// Time until a port on which nobody listened is forwarded again.
+/// Time until a port on which nobody listened is forwarded again, without that of many agents.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// The agents of a Job, which is deleted when this is dropped.
@@ -234,7 +236,8 @@ impl Shared {
         let mut said = String::new();
         loop {
             let before = to_agents.borrow().clone();
-            let problem = match timeout(LOOK_TIME, self.look(&before)).await {
+            let limit = LOOK_TIME + self.beside();
+            let problem = match timeout(limit, self.look(&before)).await {
                 Ok(Ok((all, problem))) => {
                     for text in news.update(&all) {
                         // The receiver may be gone.
@@ -244,7 +247,7 @@ impl Shared {
                     problem
                 }
                 Ok(Err(failed)) => Some(failed),
-                Err(_) => Some(Failed::Other(format!("it does not answer within {} s", LOOK_TIME.as_secs()))),
+                Err(_) => Some(Failed::Other(format!("it does not answer within {} s", limit.as_secs()))),
             };
             if let Some(failed) = problem {
                 let text = self.refused(failed, "show the pods of the agents").await.to_string();
@@ -253,11 +256,15 @@ impl Shared {
                     said = text;
                 }
             }
-            let pause = LOOK_EVERY + LOOK_EVERY_OF_AGENT * self.job.agents;
-            if timeout(pause, &mut stopped).await.is_ok() {
+            if timeout(LOOK_EVERY + self.beside(), &mut stopped).await.is_ok() {
                 return;
             }
         }
+    }
+
+    /// The time that many agents add to a pause or a time limit.
+    fn beside(&self) -> Duration {
+        TIME_OF_AGENT * self.job.agents
     }
 
     /// The agents after those of the previous poll, and the reason if their events are unknown.
@@ -314,7 +321,7 @@ impl Shared {
                     if let Some(stream) = self.forward(&pod).await? {
                         return Ok(stream);
                     }
-                    sleep(AGAIN_AFTER).await;
+                    sleep(AGAIN_AFTER + self.beside()).await;
                 }
                 (State::Lost(trouble), _) => {
                     return Err(io::Error::other(format!("its pod {}", trouble.why)));

@@ -47,7 +47,8 @@ pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Resul
     let Some(proof) = &arm.proof else { return Ok(()) };
     let url = proof.url(&arm.url);
     let expect = vec![proof.expectation().map_err(Failure::bad_input)?];
-    let requests = Requests { expect, ..self::requests(arm, url.clone()) };
+    let headers = proof.headers(&arm.headers);
+    let requests = Requests { expect, headers, ..self::requests(arm, url.clone()) };
     tried(plan, arm, &requests, context).map_err(|why| {
         why.failure(|time_s, said| {
             format!(

@@ -173,12 +173,18 @@ fn no_pods_but_those_of_consul_have_a_token_of_the_cluster() {
 }
 
 #[test]
-fn a_proof_is_asked_for_at_the_host_of_the_requests() {
-    let proof = Proof { path: "/refused?a=b".to_owned(), expect: "status=403".to_owned() };
+fn a_proof_is_asked_for_at_the_host_of_the_requests_with_their_headers_but_its_own() {
+    let proof = "{path: /refused?a=b, headers: {X-Token: none}, expect: status=403}";
+    let template = Template::read(&format!("name: a\nextends: istio\nproof: {proof}\n")).unwrap();
+    let proof = template.proof.unwrap();
     for url in ["http://origin:8080", "http://origin:8080/", "http://origin:8080/a?b=/c"] {
         assert_eq!(proof.url(url), "http://origin:8080/refused?a=b");
     }
     assert_eq!(proof.expectation().unwrap().statuses, [403]);
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let of_requests = [header("accept", "a"), header("x-token", "valid")];
+    assert_eq!(proof.headers(&of_requests), [header("accept", "a"), header("X-Token", "none")]);
+    assert_eq!(Proof::default().headers(&of_requests), of_requests);
 }
 
 #[test]
