@@ -147,7 +147,8 @@ fn calling(settings: &TestServerSettings, file: &Path) -> Result<CallingOrigin, 
         Failure::bad_input(format!("the file of calls `{}` {what}: {error}", file.display()))
     };
     let text = read_small_file(file).map_err(|error| refused("cannot be read", &error))?;
-    let calls = serde_json::from_str(&text).map_err(|error| refused("does not list calls as JSON", &error))?;
+    let calls =
+        serde_json::from_str(&text).map_err(|error| refused("does not list calls as JSON", &error))?;
     let options = CallingOptions {
         listen: settings.listen,
         default_query: settings.default.clone(),
