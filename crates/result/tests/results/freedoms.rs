@@ -63,9 +63,7 @@ fn a_share_of_the_interval_of_a_cost_has_those_of_the_cost() {
 #[test]
 fn version_3_of_studies_had_them_beside_the_intervals() {
     let interval = || json!({"estimate": 1.0, "low": 0.5, "high": 1.5});
-    let of = |measure: &str, of: &str, freedom: Value| {
-        json!({"measure": measure, "of": of, "degrees_of_freedom": freedom})
-    };
+    let of = |measure: &str, of: &str, freedom: Value| json!({"measure": measure, "of": of, "degrees_of_freedom": freedom});
     let mut old = serde_json::to_value(three()).unwrap();
     old["format"] = json!("hoptax.study/3");
     let mut cost = serde_json::to_value(Cost::default()).unwrap();

@@ -31,9 +31,8 @@ fn a_share_reaches_from_the_least_quotient_to_the_greatest() {
 
 #[test]
 fn ends_of_dependent_numbers_add_up_and_no_number_has_no_sum() {
-    let interval = |estimate: f64, below: f64, above: f64| {
-        Interval::new(estimate, estimate - below, estimate + above)
-    };
+    let interval =
+        |estimate: f64, below: f64, above: f64| Interval::new(estimate, estimate - below, estimate + above);
     let one = interval(10.0, 3.0, 1.0);
     let sum = Interval::sum_of_dependent(&[one, interval(5.0, 4.0, 0.0)]);
     assert_eq!(sum, Some(interval(15.0, 7.0, 1.0)));
