@@ -64,23 +64,15 @@ pub(crate) fn program() -> &'static Path {
 pub(crate) const UNHURRIED: [&str; 4] = ["-d", "1h", "--timeout", "10m"];
 
 /// Thresholds that a busy machine does not exceed, so that the load always states times.
-pub(crate) const TOLERANT: [&str; 16] = [
-    "--threshold",
-    "own-lag-us=1e9",
-    "--threshold",
-    "interval-fail-share=1e9",
-    "--threshold",
-    "generator-busy-fail=99",
-    "--threshold",
-    "run-delay-fail=99",
-    "--threshold",
-    "steal-fail=99",
-    "--threshold",
-    "steady-change-fail=1e9",
-    "--threshold",
-    "throttled=1e9",
-    "--threshold",
-    "clock-read-ns=1e9",
+pub(crate) const TOLERANT: [&str; 8] = [
+    "--threshold=own-lag-us=1e9",
+    "--threshold=interval-fail-share=1e9",
+    "--threshold=generator-busy-fail=99",
+    "--threshold=run-delay-fail=99",
+    "--threshold=steal-fail=99",
+    "--threshold=steady-change-fail=1e9",
+    "--threshold=throttled=1e9",
+    "--threshold=clock-read-ns=1e9",
 ];
 
 /// Runs the program until it exits.
