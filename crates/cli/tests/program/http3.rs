@@ -1,14 +1,14 @@
 //! HTTP/3, with the origin and with real Envoy.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use hoptax_subject::envoy::release::Envoy;
 use serde_json::{Value, json};
 
+use crate::support::proxied::given;
 use crate::support::study::StudyFolder;
 use crate::support::{Guarded, Lab, UNHURRIED, checked, hoptax, origin, run, wait_until};
 
@@ -163,6 +163,7 @@ fn bootstrap(lab: &Lab, log: &Path) -> Value {
     });
     let any_port = json!({"socket_address": {"address": "127.0.0.1", "port_value": 0}});
     json!({"admin": {"address": any_port}, "static_resources": {"listeners": [{
+        "name": "in",
         "address": {"socket_address": {"protocol": "UDP", "address": "127.0.0.1", "port_value": 0}},
         "udp_listener_config": {"quic_options": {}},
         "filter_chains": [{
@@ -172,43 +173,12 @@ fn bootstrap(lab: &Lab, log: &Path) -> Value {
     }]}})
 }
 
-/// The port of the only listener of an Envoy with an admin interface; None until it has one.
-fn listening_port(admin: &Path) -> Option<u16> {
-    let mut connection = TcpStream::connect(fs::read_to_string(admin).ok()?.trim()).ok()?;
-    let request = b"GET /listeners?format=json HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n";
-    connection.write_all(request).ok()?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).ok()?;
-    let (_, rest) = answer.split_once("\"port_value\":")?;
-    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok().filter(|port| *port != 0)
-}
-
-/// Starts Envoy with a configuration that writes the address of its admin interface to `admin`. Returns the port of its
-/// listener.
-fn start_envoy(config: &Path, admin: &Path) -> (Guarded, u16) {
-    let envoy = Envoy::usual().unwrap();
-    let started = Command::new(&envoy.program)
-        .args(["--config-path", config.to_str().unwrap(), "--concurrency", "1", "--disable-hot-restart"])
-        .args(["--admin-address-path", admin.to_str().unwrap(), "--file-flush-interval-msec", "50"])
-        .stderr(Stdio::null())
-        .spawn();
-    let proxy = Guarded(started.unwrap());
-    let mut port = None;
-    wait_until("Envoy listens", || {
-        port = listening_port(admin);
-        port.is_some()
-    });
-    (proxy, port.unwrap())
-}
-
 #[test]
 fn envoy_answers_http3_requests() {
     let lab = Lab::new();
-    let (config, log, admin) = (lab.path("envoy.json"), lab.path("access.log"), lab.path("admin"));
-    fs::write(&config, bootstrap(&lab, &log).to_string()).unwrap();
-    let (_proxy, port) = start_envoy(&config, &admin);
-    let url = format!("https://127.0.0.1:{port}/");
+    let log = lab.path("access.log");
+    let proxy = given(bootstrap(&lab, &log), &lab.path("envoy"), &["--file-flush-interval-msec", "50"]);
+    let url = format!("https://{}/", proxy.address);
     let result = load(&lab, &["--streams", "8", "--expect", "status=200,size=5", &url]);
     assert!(all_answered(&result), "{result}");
     // Handshakes are slow without optimization.
@@ -253,6 +223,7 @@ fn bootstrap_to(lab: &Lab, upstream: &str) -> Value {
     });
     json!({"admin": {"address": socket("127.0.0.1", 0)}, "static_resources": {
         "listeners": [{
+            "name": "in",
             "address": socket("127.0.0.1", 0),
             "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}],
         }],
@@ -272,10 +243,8 @@ fn bootstrap_to(lab: &Lab, upstream: &str) -> Value {
 fn the_origin_answers_grpc_over_http3_message_by_message() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&[]);
-    let (config, admin) = (lab.path("envoy.json"), lab.path("admin"));
-    fs::write(&config, bootstrap_to(&lab, &address).to_string()).unwrap();
-    let (_proxy, port) = start_envoy(&config, &admin);
-    let echo = format!("grpc://127.0.0.1:{port}/hoptax.echo.v1.Echo");
+    let proxy = given(bootstrap_to(&lab, &address), &lab.path("envoy"), &[]);
+    let echo = format!("grpc://{}/hoptax.echo.v1.Echo", proxy.address);
     let grpc_load = |arguments: &[&str]| {
         let short = ["load", "-q", "20", "-n", "10", "--warmup", "0s", "-c", "2", "--json", "-"];
         let ran = run(short.iter().chain(&UNHURRIED).chain(arguments).copied());

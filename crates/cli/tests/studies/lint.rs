@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use hoptax_subject::envoy::process::{Proxy, ProxySpec, Source};
-use hoptax_subject::envoy::release::Envoy;
+use hoptax_subject::envoy::process::Proxy;
 
 use crate::listeners_run::free_port;
-use crate::support::proxied::{Witness, get, started, statistics};
-use crate::support::{Guarded, hoptax, run, wait_until};
+use crate::support::proxied::{Witness, get, given, statistics};
+use crate::support::{Guarded, Ran, hoptax, run, wait_until};
 
 const MANAGER: &str =
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
@@ -87,20 +86,14 @@ pub(super) struct Running {
 impl Running {
     pub(super) fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let spec = ProxySpec {
-            envoy: Envoy::usual().unwrap(),
-            directory: folder.path().to_owned(),
-            source: Source::Given {
-                bootstrap: hoptax_text::yaml::envoy::first(text).unwrap().to_value(),
-                listener: "in".to_owned(),
-            },
-            environment: BTreeMap::new(),
-            flags: Vec::new(),
-            workers: 1,
-            processors: Vec::new(),
-            generation: None,
-        };
-        Self { proxy: started(&spec), _folder: folder }
+        let bootstrap = hoptax_text::yaml::envoy::first(text).unwrap().to_value();
+        Self { proxy: given(bootstrap, folder.path(), &[]), _folder: folder }
+    }
+
+    /// One in whose configuration the program finds the fault of a rule if `is_fault`.
+    pub(super) fn of(rule: &str, text: &str, is_fault: bool) -> Self {
+        assert_eq!(finds(rule, text), is_fault, "{rule}:\n{text}");
+        Self::new(text)
     }
 
     fn get(&self) -> String {
@@ -132,12 +125,18 @@ impl Running {
     }
 }
 
-/// Returns true if the program finds a fault in a text.
-pub(super) fn finds(id: &str, text: &str) -> bool {
+/// Lints a file with a text. Returns the run, and the text afterwards.
+fn linted(text: &str, flags: &[&str]) -> (Ran, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("envoy.yaml");
     fs::write(&path, text).unwrap();
-    let ran = run(["lint", path.to_str().unwrap(), "--only", id, "--json", "-"]);
+    let ran = run([&["lint", path.to_str().unwrap()], flags].concat());
+    (ran, fs::read_to_string(&path).unwrap())
+}
+
+/// Returns true if the program finds a fault in a text.
+pub(super) fn finds(id: &str, text: &str) -> bool {
+    let (ran, _) = linted(text, &["--only", id, "--json", "-"]);
     let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
     !json["files"][0]["findings"].as_array().unwrap().is_empty()
 }
@@ -145,12 +144,9 @@ pub(super) fn finds(id: &str, text: &str) -> bool {
 /// A text as the program mends it.
 pub(super) fn mended(id: &str, text: &str) -> String {
     assert!(finds(id, text), "{id} is not found:\n{text}");
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("envoy.yaml");
-    fs::write(&path, text).unwrap();
-    let ran = run(["lint", path.to_str().unwrap(), "--only", id, "--fix"]);
+    let (ran, mended) = linted(text, &["--only", id, "--fix"]);
     assert!(ran.stderr.contains("fixed 1"), "{ran:?}");
-    fs::read_to_string(&path).unwrap()
+    mended
 }
 
 /// A server of HTTP/1.1 that calls `serve` for each request, with the number of its connection, that of the request on it and the time since
@@ -209,13 +205,11 @@ fn a_rate_limit_without_its_percentages_limits_nothing() {
     let text = |fields: &str| {
         let filter =
             format!("- name: envoy.filters.http.local_ratelimit\n  typed_config:\n{}", limit(fields, 4));
-        let listener = listener("in", "127.0.0.1", 0, &routed(PLAIN, &filter));
-        bootstrap(&listener, &cluster("shop", &[witness.address], ""))
+        shop(PLAIN, &filter, &[witness.address], "")
     };
     let (faulty, cured) = (text(""), text(ALWAYS));
-    assert!(finds("rate-limit-off", &faulty) && !finds("rate-limit-off", &cured));
-    assert_eq!(Running::new(&faulty).statuses(3), ["200", "200", "200"]);
-    assert_eq!(Running::new(&cured).statuses(3), ["200", "429", "429"]);
+    assert_eq!(Running::of("rate-limit-off", &faulty, true).statuses(3), ["200", "200", "200"]);
+    assert_eq!(Running::of("rate-limit-off", &cured, false).statuses(3), ["200", "429", "429"]);
 }
 
 #[test]
@@ -227,14 +221,10 @@ fn settings_of_a_route_for_a_filter_that_is_not_there_do_nothing() {
     );
     let filter = "- name: envoy.filters.http.local_ratelimit\n  typed_config: {\"@type\": \
                   type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit, stat_prefix: limit}\n";
-    let text = |filter: &str| {
-        let listener = listener("in", "127.0.0.1", 0, &routed(&route, filter));
-        bootstrap(&listener, &cluster("shop", &[witness.address], ""))
-    };
+    let text = |filter: &str| shop(&route, filter, &[witness.address], "");
     let (faulty, cured) = (text(""), text(filter));
-    assert!(finds("per-route-without-filter", &faulty) && !finds("per-route-without-filter", &cured));
-    assert_eq!(Running::new(&faulty).statuses(3), ["200", "200", "200"]);
-    assert_eq!(Running::new(&cured).statuses(3), ["200", "429", "429"]);
+    assert_eq!(Running::of("per-route-without-filter", &faulty, true).statuses(3), ["200", "200", "200"]);
+    assert_eq!(Running::of("per-route-without-filter", &cured, false).statuses(3), ["200", "429", "429"]);
 }
 
 #[test]
@@ -262,10 +252,8 @@ fn retries_of_two_listeners_multiply() {
         bootstrap(&listeners, &(cluster("inner", &[inner], "") + &cluster("shop", &[failing], "")))
     };
     for (of_inner, expected) in [(2, 9), (0, 3)] {
-        let text = text(of_inner);
-        assert_eq!(finds("retry-multiplied", &text), of_inner > 0, "{text}");
         tries.store(0, Ordering::Relaxed);
-        assert_eq!(Running::new(&text).status(), "503");
+        assert_eq!(Running::of("retry-multiplied", &text(of_inner), of_inner > 0).status(), "503");
         assert_eq!(tries.load(Ordering::Relaxed), expected);
     }
 }
@@ -286,9 +274,8 @@ fn a_try_that_hangs_is_never_retried_without_a_timeout_of_its_own() {
         shop(&route, "", &[slow], "")
     };
     for (of_try, expected) in [("", "504"), ("\n      per_try_timeout: 1s", "200")] {
-        let text = text(of_try);
-        assert_eq!(finds("retry-without-try-timeout", &text), of_try.is_empty(), "{text}");
-        assert_eq!(Running::new(&text).status(), expected, "{text}");
+        let running = Running::of("retry-without-try-timeout", &text(of_try), of_try.is_empty());
+        assert_eq!(running.status(), expected, "{of_try}");
     }
 }
 
@@ -317,8 +304,7 @@ fn clients_are_sent_to_themselves() {
         bootstrap(&listener("in", "0.0.0.0", 0, &routed(&route, "")), "  - name: unused\n")
     };
     for (host, is_fault) in [("localhost", true), ("video.example.org", false)] {
-        assert_eq!(finds("localhost-leak", &text(host)), is_fault);
-        let running = Running::new(&text(host));
+        let running = Running::of("localhost-leak", &text(host), is_fault);
         let address = ([127, 0, 0, 1], running.proxy.address.port()).into();
         let response = get(address, "/", &BTreeMap::new());
         assert!(response.contains(&format!("location: http://{host}:6101/")), "{response}");
@@ -338,8 +324,7 @@ fn a_connection_that_the_server_gives_up_first_loses_a_request() {
     };
     for (idle, is_fault, expected) in [("3600s", true, ["200", "503"]), ("0.2s", false, ["200", "200"])] {
         let text = text(idle);
-        assert_eq!(finds("keepalive-race", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("keepalive-race", &text, is_fault);
         let first = running.status();
         std::thread::sleep(KEPT + KEPT);
         assert_eq!([first, running.status()], expected, "{idle}");
@@ -423,8 +408,7 @@ fn an_address_with_a_scheme_starts_and_never_resolves() {
     let text = text
         .replace("type: STATIC", "type: STRICT_DNS")
         .replace("address: 127.0.0.1, port_value: 80", "address: 'http://localhost', port_value: 80");
-    assert!(finds("address-with-scheme", &text), "{text}");
-    assert_eq!(Running::new(&text).status(), "503");
+    assert_eq!(Running::of("address-with-scheme", &text, true).status(), "503");
 }
 
 /// More requests at once than a cluster admits by default: 1024 on connections of their own, and as many that wait.

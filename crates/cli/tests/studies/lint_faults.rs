@@ -33,8 +33,8 @@ fn a_route_behind_a_general_one_is_never_taken() {
         [(general.to_owned() + special, true, "200"), (special.to_owned() + general, false, "204")]
     {
         let text = bootstrap(&listener("in", "127.0.0.1", 0, &routed(&routes, "")), NO_CLUSTER);
-        assert_eq!(finds("unreachable-route", &text), is_fault);
-        assert_eq!(status(&Running::new(&text), "GET", "/special", &[]), expected);
+        let running = Running::of("unreachable-route", &text, is_fault);
+        assert_eq!(status(&running, "GET", "/special", &[]), expected);
     }
 }
 
@@ -45,8 +45,7 @@ fn a_path_with_dots_gets_around_a_rule_of_paths() {
     for (more, is_fault, expected) in [("", true, "200"), ("\nnormalize_path: true", false, "403")] {
         let fields = routed("- match: {prefix: /}\n  direct_response: {status: 200}", rules) + more;
         let text = bootstrap(&listener("in", "127.0.0.1", 0, &fields), NO_CLUSTER);
-        assert_eq!(finds("path-not-normalised", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("path-not-normalised", &text, is_fault);
         assert_eq!(status(&running, "GET", "/admin", &[]), "403");
         assert_eq!(status(&running, "GET", "/public/../admin", &[]), expected);
     }
@@ -68,8 +67,7 @@ fn a_filter_that_asks_for_credentials_refuses_the_question_of_a_browser() {
         [(auth.to_owned() + cors, true, "401"), (cors.to_owned() + auth, false, "200")]
     {
         let text = shop(route, &filters, &[witness.address], "");
-        assert_eq!(finds("cors-after-auth", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("cors-after-auth", &text, is_fault);
         assert_eq!(status(&running, "OPTIONS", "/", &question), expected);
         assert_eq!(status(&running, "GET", "/", &[]), "401");
     }
@@ -108,8 +106,7 @@ fn a_try_that_the_route_has_no_time_for_is_cut_off() {
             "- match: {{prefix: /}}\n  route: {{cluster: shop, timeout: 4s, retry_policy: {{num_retries: 1, retry_on: 5xx, per_try_timeout: {of_try}}}}}"
         );
         let text = shop(&route, "", &[slow], "");
-        assert_eq!(finds("retry-cut-short", &text), is_fault);
-        assert_eq!(Running::new(&text).status(), expected, "{of_try}");
+        assert_eq!(Running::of("retry-cut-short", &text, is_fault).status(), expected, "{of_try}");
     }
 }
 

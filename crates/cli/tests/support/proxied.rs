@@ -10,8 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use hoptax_functions::{Catalogue, Context, FunctionCall};
 use hoptax_subject::envoy::bootstrap::ProxyPlan;
-use hoptax_subject::envoy::process::{Proxy, ProxySpec};
+use hoptax_subject::envoy::process::{Proxy, ProxySpec, Source};
 use hoptax_subject::envoy::release::Envoy;
+use serde_json::Value;
+
+use super::serve_connections;
 
 /// A request as the origin receives it.
 #[derive(Clone, Debug)]
@@ -32,12 +35,7 @@ impl Witness {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, requests) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(Vec::new())));
         let kept = Arc::clone(&requests);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let kept = Arc::clone(&kept);
-                std::thread::spawn(move || serve(stream, &kept));
-            }
-        });
+        serve_connections(listener, move |stream| serve(stream, &kept));
         Self { address, requests }
     }
 
@@ -194,11 +192,23 @@ pub(crate) fn spec_with(
     let environment = catalogue.get(call).map(|function| function.environment.clone()).unwrap_or_default();
     let origins = witnesses.iter().map(|witness| witness.address).collect();
     let plain = ProxyPlan::plain(([127, 0, 0, 1], 0).into(), origins);
+    ProxySpec { environment, ..usual(ProxyPlan { fragment, ..plain }.into(), directory) }
+}
+
+/// Starts Envoy with a bootstrap, whose listener `in` gets requests, and these flags.
+pub(crate) fn given(bootstrap: Value, directory: &Path, flags: &[&str]) -> Proxy {
+    let source = Source::Given { bootstrap, listener: "in".to_owned() };
+    let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+    started(&ProxySpec { flags, ..usual(source, directory) })
+}
+
+/// The usual Envoy with one worker and nothing else.
+fn usual(source: Source, directory: &Path) -> ProxySpec {
     ProxySpec {
         envoy: envoy().clone(),
         directory: directory.to_owned(),
-        source: ProxyPlan { fragment, ..plain }.into(),
-        environment,
+        source,
+        environment: BTreeMap::new(),
         flags: Vec::new(),
         workers: 1,
         processors: Vec::new(),

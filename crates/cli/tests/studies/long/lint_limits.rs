@@ -50,8 +50,7 @@ fn connections_limit_no_requests_of_http_2() {
     {
         let more = format!("{http2}\ncircuit_breakers: {{thresholds: [{{{limits}}}]}}");
         let text = shop(PATIENT, "", &[address], &more);
-        assert_eq!(finds("circuit-breaker-http2", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("circuit-breaker-http2", &text, is_fault);
         let answered = running.at_once(5).iter().filter(|status| *status == "200").count();
         assert_eq!(answered, expected, "{limits}");
         assert_eq!(running.statistic("cluster.shop.upstream_cx_total"), 1);
@@ -67,8 +66,8 @@ fn limits_of_a_thousand_million_admit_whatever_comes() {
             "circuit_breakers: {{thresholds: [{{max_connections: {limit}, max_pending_requests: {limit}, max_requests: {limit}}}]}}"
         );
         let text = shop(PATIENT, "", &[slow], &more);
-        assert_eq!(finds("circuit-breaker-off", &text), is_fault);
-        let refused = Running::new(&text).at_once(30).iter().filter(|status| *status == "503").count();
+        let running = Running::of("circuit-breaker-off", &text, is_fault);
+        let refused = running.at_once(30).iter().filter(|status| *status == "503").count();
         assert_eq!(refused > 0, !is_fault, "{limit}: {refused} refused");
     }
 }
@@ -107,8 +106,7 @@ fn a_server_that_is_gone_gets_its_share_until_something_notices() {
         "outlier_detection: {consecutive_5xx: 1, max_ejection_percent: 50, base_ejection_time: 600s}";
     for (more, is_fault) in [("", true), (detection, false)] {
         let text = shop(PLAIN, "", &[sound, gone], more);
-        assert_eq!(finds("no-health-check", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("no-health-check", &text, is_fault);
         assert!(running.statuses(2).iter().any(|status| status == "503"));
         if !is_fault {
             wait_until("the ejection", || {
@@ -148,8 +146,7 @@ fn three_retries_at_a_time_are_soon_too_few() {
     for (more, is_fault) in [("", true), (budget, false)] {
         let route = "- match: {prefix: /}\n  route: {cluster: shop, timeout: 60s, retry_policy: {num_retries: 1, retry_on: 5xx}}";
         let text = shop(route, "", &[failing], more);
-        assert_eq!(finds("retry-budget", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("retry-budget", &text, is_fault);
         running.at_once(20);
         let refused = running.statistic("cluster.shop.upstream_rq_retry_overflow");
         assert_eq!(refused > 0, is_fault, "{refused} retries refused: {more}");
@@ -174,8 +171,7 @@ fn connections_without_a_limit_leave_no_descriptor_for_the_admin_interface() {
     let text = bootstrap(&listener("in", "0.0.0.0", 0, &routed(route, "")), "  - name: unused\n");
     let limited = text.clone() + MONITOR;
     for (text, is_fault) in [(text, true), (limited, false)] {
-        assert_eq!(finds("connection-limit", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("connection-limit", &text, is_fault);
         let process = running.proxy.id();
         let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().count() as u64;
         let few = Rlimit { current: Some(open + 20), maximum: Some(open + 20) };
@@ -220,8 +216,7 @@ fn an_admin_interface_in_the_limit_cannot_be_reached_when_it_is_needed() {
     for (text, is_fault) in
         [(text.clone() + runtime, true), (cured + runtime, false), (text + MONITOR, false)]
     {
-        assert_eq!(finds("admin-in-limit", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("admin-in-limit", &text, is_fault);
         let mut all = Vec::new();
         // Connections of the start may still count.
         wait_until("two connections", || {

@@ -43,8 +43,7 @@ fn a_service_that_fails_decides_by_a_default() {
         );
         let clusters = cluster("shop", &[witness.address], "") + &cluster("auth", &[gone], "");
         let text = bootstrap(&listener("in", "127.0.0.1", 0, &routed(PLAIN, &filter)), &clusters);
-        assert_eq!(finds("failure-mode-unstated", &text), is_fault);
-        assert_eq!(Running::new(&text).status(), expected);
+        assert_eq!(Running::of("failure-mode-unstated", &text, is_fault).status(), expected);
     }
 }
 
@@ -57,8 +56,7 @@ fn a_fault_behind_other_filters_is_not_injected_into_what_they_refuse() {
         [(REFUSE.to_owned() + fault, true, "403"), (fault.to_owned() + REFUSE, false, "500")]
     {
         let text = bootstrap(&listener("in", "127.0.0.1", 0, &routed(DIRECT, &filters)), NO_CLUSTER);
-        assert_eq!(finds("fault-not-first", &text), is_fault);
-        assert_eq!(Running::new(&text).status(), expected);
+        assert_eq!(Running::of("fault-not-first", &text, is_fault).status(), expected);
     }
 }
 
@@ -90,8 +88,8 @@ fn headers_of_one_direction_lose_their_case() {
     for (more, is_fault) in [("", true), (of_cluster.as_str(), false)] {
         let fields = format!("http_protocol_options: {{{format}}}\n{}", routed(PLAIN, ""));
         let text = bootstrap(&listener("in", "127.0.0.1", 0, &fields), &cluster("shop", &[server], more));
-        assert_eq!(finds("header-case-half", &text), is_fault);
-        let response = get(Running::new(&text).proxy.address, "/", &BTreeMap::new());
+        let running = Running::of("header-case-half", &text, is_fault);
+        let response = get(running.proxy.address, "/", &BTreeMap::new());
         let expected = if is_fault { "\r\nx-mixed: 1\r\n" } else { "\r\nX-MiXed: 1\r\n" };
         assert!(response.contains(expected), "{response}");
     }
@@ -105,8 +103,8 @@ fn no_client_is_internal_unless_the_file_says_so() {
     for (more, is_fault, expected) in [("", true, "404"), (networks, false, "200")] {
         let fields = format!("{more}{}", routed(route, ""));
         let text = bootstrap(&listener("in", "127.0.0.1", 0, &fields), NO_CLUSTER);
-        assert_eq!(finds("internal-address", &text), is_fault);
-        let answered = status(&Running::new(&text), "GET", "/", &[("x-forwarded-for", "127.0.0.1")]);
+        let running = Running::of("internal-address", &text, is_fault);
+        let answered = status(&running, "GET", "/", &[("x-forwarded-for", "127.0.0.1")]);
         assert_eq!(answered, expected, "{more}");
     }
 }
@@ -132,8 +130,8 @@ fn a_tracer_changes_the_request_id_of_a_client() {
             &listener("in", "127.0.0.1", 0, &traced(more)),
             &cluster("shop", &[witness.address], ""),
         );
-        assert_eq!(finds("request-id-changed", &text), is_fault);
-        assert_eq!(status(&Running::new(&text), "GET", "/", &[("x-request-id", sent)]), "200");
+        let running = Running::of("request-id-changed", &text, is_fault);
+        assert_eq!(status(&running, "GET", "/", &[("x-request-id", sent)]), "200");
         let head = witness.heads().into_iter().find(|head| head.starts_with("get / ")).unwrap();
         assert_eq!(!head.contains(&format!("x-request-id: {sent}\r\n")), is_fault, "{head}");
     }
@@ -149,8 +147,7 @@ fn every_request_is_traced_by_default() {
             &listener("in", "127.0.0.1", 0, &traced(more)),
             &cluster("shop", &[witness.address], ""),
         );
-        assert_eq!(finds("tracing-every-request", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("tracing-every-request", &text, is_fault);
         running.statuses(20);
         let traced = running.statistic("http.in.tracing.random_sampling");
         assert!(if is_fault { traced == 20 } else { traced < 5 }, "{traced} of 20");
@@ -167,8 +164,7 @@ fn an_open_admin_interface_ends_the_proxy_for_whoever_asks() {
     );
     let closed = open.replacen("address: 0.0.0.0", "address: 127.0.0.1", 1);
     for (text, is_fault) in [(open, true), (closed, false)] {
-        assert_eq!(finds("admin-exposed", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("admin-exposed", &text, is_fault);
         // Another address of this machine stands for that of another machine.
         let elsewhere = SocketAddr::new(IpAddr::from([127, 0, 0, 2]), running.proxy.admin.unwrap().port());
         let Ok(mut stranger) = TcpStream::connect(elsewhere) else {
@@ -196,8 +192,7 @@ fn a_client_of_ipv6_finds_no_listener_of_ipv4() {
         1,
     );
     for (text, is_fault) in [(text, true), (both, false)] {
-        assert_eq!(finds("listener-ipv4-only", &text), is_fault);
-        let _running = Running::new(&text);
+        let _running = Running::of("listener-ipv4-only", &text, is_fault);
         assert_eq!(TcpStream::connect(("::1", port)).is_err(), is_fault, "{text}");
     }
 }
@@ -282,8 +277,7 @@ fn a_chain_for_a_name_is_never_taken_without_the_inspector() {
     let server = cluster("shop", &[([127, 0, 0, 1], port).into()], &tls("shop.internal"));
     for (secure, is_fault, expected) in [(faulty, true, "503"), (cured, false, "200")] {
         let text = bootstrap(&(inside.clone() + &secure), &server);
-        assert_eq!(finds("sni-without-inspector", &text), is_fault, "{text}");
-        assert_eq!(Running::new(&text).status(), expected);
+        assert_eq!(Running::of("sni-without-inspector", &text, is_fault).status(), expected);
     }
 }
 
@@ -303,8 +297,7 @@ fn who_states_an_address_gets_past_rules_by_address() {
     for (more, is_fault, expected) in [("", true, "200"), ("use_remote_address: true\n", false, "403")] {
         let fields = format!("{more}{}", routed(DIRECT, office));
         let text = bootstrap(&(listener("in", "0.0.0.0", 0, &fields) + &socket), NO_CLUSTER);
-        assert_eq!(finds("client-address-trusted", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("client-address-trusted", &text, is_fault);
         let url = format!("https://127.0.0.1:{}/", running.proxy.address.port());
         let asked = "load -n 1 -c 1 --insecure --json -".split(' ');
         let asked = asked.chain(["-H", "x-forwarded-for: 192.0.2.7", &url]);
@@ -327,8 +320,7 @@ fn each_of_many_clusters_has_a_hundred_statistics() {
     let matched = "stats_config: {stats_matcher: {inclusion_list: {patterns: [{prefix: http.}]}}}\n";
     for (more, is_fault) in [("", true), (matched, false)] {
         let text = with_clusters(server, 100, more);
-        assert_eq!(finds("histogram-cardinality", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("histogram-cardinality", &text, is_fault);
         let all = get(running.proxy.admin.unwrap(), "/stats", &BTreeMap::new());
         let of_clusters = all.lines().filter(|line| line.starts_with("cluster.c")).count();
         assert!(if is_fault { of_clusters > 8_000 } else { of_clusters == 0 }, "{of_clusters}");

@@ -34,8 +34,7 @@ fn a_response_of_seventeen_seconds_needs_a_timeout_of_the_route() {
     let server = after(17);
     for (fields, is_fault, expected) in [("", true, "504"), (", timeout: 60s", false, "200")] {
         let text = routed_to(server, fields);
-        assert_eq!(finds("route-timeout-default", &text), is_fault);
-        assert_eq!(Running::new(&text).status(), expected, "{fields}");
+        assert_eq!(Running::of("route-timeout-default", &text, is_fault).status(), expected, "{fields}");
     }
 }
 
@@ -45,8 +44,7 @@ fn a_request_that_hangs_keeps_its_place_without_a_timeout() {
     let server = after(15);
     for (timeout, is_fault) in [("0s", true), ("1s", false)] {
         let text = routed_to(server, &format!(", timeout: {timeout}"));
-        assert_eq!(finds("timeout-off", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("timeout-off", &text, is_fault);
         let active = || running.statistic("cluster.shop.upstream_rq_active");
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| running.status());
@@ -92,8 +90,7 @@ fn the_retry_of_a_listener_behind_an_impatient_one_never_happens() {
         let listeners = listener("in", "127.0.0.1", 0, &routed(&front, ""))
             + &listener("inner", "127.0.0.1", port, &routed(behind, ""));
         let text = bootstrap(&listeners, &(cluster("inner", &[inner], "") + &cluster("shop", &[slow], "")));
-        assert_eq!(finds("timeout-chain", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("timeout-chain", &text, is_fault);
         let status = running.status();
         // Longer than the try of the listener behind.
         std::thread::sleep(Duration::from_secs(5));
@@ -136,8 +133,7 @@ fn an_hour_is_longer_than_servers_keep_connections() {
         [("", true, ["200", "503"]), (&*http_options("idle_timeout: 0.2s"), false, ["200", "200"])]
     {
         let text = shop(PLAIN, "", &[closing], options);
-        assert_eq!(finds("keepalive-default", &text), is_fault);
-        let running = Running::new(&text);
+        let running = Running::of("keepalive-default", &text, is_fault);
         let first = running.status();
         std::thread::sleep(KEPT + KEPT);
         assert_eq!([first, running.status()], expected, "{options}");
