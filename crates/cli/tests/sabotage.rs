@@ -6,7 +6,6 @@ mod support;
 
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
@@ -198,22 +197,6 @@ fn a_response_of_the_wrong_size_or_without_its_header_fails() {
         &["-q", "200", "-d", "500ms", "--warmup", "0s", "--expect", "header=x-served-by"],
     );
     assert!(!found.iter().any(|(id, _)| id == "wrong-answers"), "{found:?}");
-}
-
-#[test]
-fn invalid_responses_fail() {
-    let _beside = beside();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.write_all(b"220 mail.example ESMTP\r\n");
-        }
-    });
-    let ran = run(["load", "-q", "100", "-d", "500ms", "--warmup", "0s", "--json", "-", &url]);
-    let (found, result) = findings(&ran.stdout);
-    has(&found, "errors");
-    assert_eq!((ran.code, &result["verdict"]), (Some(4), &Value::from("void")));
 }
 
 #[test]

@@ -154,6 +154,8 @@ mod tests {
             assert_eq!(price.listed_uncertain_signs.contains(&CostMeasure::CpuUs), is_uncertain, "{price:?}");
             let is_measured = price.made == PriceMade::MeasuredHere;
             assert_eq!(price.here_has_uncertain_sign, is_uncertain && is_measured, "{price:?}");
+            assert!(price.made != PriceMade::Converted, "{price:?}");
+            assert!(!is_measured || price.here_us == price.listed_us, "{price:?}");
         }
         let here = converted.here.unwrap();
         assert!((here.factor - 1.0).abs() < 1e-9);

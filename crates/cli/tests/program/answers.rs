@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -146,64 +145,4 @@ fn a_response_with_both_lengths_is_read_by_its_chunks_with_a_warning() {
     let findings = result["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["id"] == "deviations").unwrap();
     assert!(finding["severity"] == "warn" && shown.contains(what), "{finding} {shown}");
-}
-
-#[test]
-fn a_request_that_closes_its_connection_is_the_last_on_it() {
-    // By connection: for each request, true if it closes the connection.
-    let connections = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&connections);
-    let address = server(move |mut stream| {
-        let number = {
-            let mut seen = seen.lock().unwrap();
-            seen.push(Vec::new());
-            seen.len() - 1
-        };
-        let mut bytes = [0; 4096];
-        while let Ok(count) = stream.read(&mut bytes)
-            && count > 0
-        {
-            let head = String::from_utf8_lossy(&bytes[..count]).to_ascii_lowercase();
-            seen.lock().unwrap()[number].push(head.contains("connection: close"));
-            let _ = stream.write_all(&response("Content-Length: 2"));
-        }
-    });
-    let url = format!("http://{address}/");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("requests");
-    std::fs::write(&file, "/\n{\"url\": \"/last\", \"header\": {\"Connection\": [\"Close\"]}}\n/\n/\n")
-        .unwrap();
-    let file = file.to_str().unwrap();
-    for (arguments, share) in [(vec!["-H", "connection: Close"], 1), (vec!["--requests", file], 4)] {
-        let (result, shown) = load(&[&arguments[..], &[&url]].concat());
-        assert_eq!(
-            (&result["book"]["answered"], &result["failures"]),
-            (&json!(REQUESTS), &json!({})),
-            "{shown}"
-        );
-        let seen = std::mem::take(&mut *connections.lock().unwrap());
-        let closing = seen.iter().flatten().filter(|closes| **closes).count();
-        assert_eq!(
-            (seen.iter().flatten().count(), closing),
-            (2 * REQUESTS, 2 * REQUESTS / share),
-            "{arguments:?}"
-        );
-        let is_kept = |connection: &Vec<bool>| {
-            let before = connection.split_last().map_or(&[][..], |(_, before)| before);
-            before.iter().all(|closes| !closes)
-        };
-        assert!(seen.iter().all(is_kept), "a request followed the last one of its connection: {seen:?}");
-    }
-}
-
-#[test]
-fn a_server_that_refuses_a_large_body_and_closes_has_answered() {
-    let address = server(|mut stream| {
-        let _ = stream.read(&mut [0; 64]);
-        let _ = stream.write_all(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    });
-    let url = format!("http://{address}/");
-    let (result, shown) = load(&["-X", "POST", "--body-size", "5000000", &url]);
-    assert_eq!(result["failures"], json!({"status-4xx": REQUESTS}), "{shown}");
-    assert_eq!(result["statuses"], json!({"413": REQUESTS}));
 }

@@ -202,6 +202,8 @@ fn invalid_responses_are_counted_by_kind() {
     for kind in ["malformed", "truncated", "closed"] {
         assert!(result["failures"][kind].as_u64() > Some(0), "{kind}: {}", result["failures"]);
     }
+    let mut findings = result["findings"].as_array().unwrap().iter();
+    assert!(findings.any(|finding| finding["id"] == "errors"), "{result:#}");
 }
 
 #[test]

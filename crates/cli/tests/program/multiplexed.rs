@@ -100,13 +100,6 @@ fn a_server_may_change_its_limit_on_concurrent_requests_during_a_connection() {
     }
 }
 
-#[test]
-fn a_limit_that_stays_zero_is_an_error_with_its_reason() {
-    let (url, _) = changing(0, 0);
-    run(["load", "--protocol", "http2", "--timeout", "700ms", "-n", "1", &url])
-        .fails(3, "its limit on concurrent streams was still 0 after 0.7 s");
-}
-
 /// Starts nginx with HTTP/2 over TLS, which ends each connection after a number of requests; none if it is not installed.
 fn nginx(lab: &Lab, requests: u32) -> Option<(Guarded, String)> {
     let folder = lab.folder.path().join(format!("nginx-{requests}"));

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::support::study::{StudyFolder, arm, small_study};
-use crate::support::{Ran, checked, ran, root, run};
+use crate::support::{Ran, checked, ran, run};
 
 /// Measures a small study of these arms.
 fn measured(arms: &str) -> StudyFolder {
@@ -31,21 +31,6 @@ fn the_built_in_list_is_printed_in_every_format() {
     let json = checked("prices", &prices(&["--json", "-"]).stdout);
     assert!(json["here"].is_null() && json["prices"].as_array().unwrap().len() > 50);
     assert!(json["prices"].as_array().unwrap().iter().all(|price| price["made"] == "listed"));
-}
-
-#[test]
-fn a_list_converts_to_its_own_machine_unchanged() {
-    let list = root().join("docs/results/price-list/result.json");
-    let list = list.to_str().unwrap();
-    let converted = prices(&["--here", "--from", list, "--measured", list, "--json", "-"]);
-    let json = checked("prices", &converted.stdout);
-    assert!((json["here"]["factor"].as_f64().unwrap() - 1.0).abs() < 1e-9);
-    for price in json["prices"].as_array().unwrap() {
-        assert!(price["made"] != "converted", "{price}");
-        if price["made"] == "measured-here" {
-            assert_eq!(price["here_us"], price["listed_us"]);
-        }
-    }
 }
 
 #[test]
