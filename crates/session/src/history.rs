@@ -120,11 +120,10 @@ fn with_changes(series: HistorySeries) -> HistorySeries {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use hoptax_result::HistoryPoint;
 
     use super::*;
+    use crate::update::tests::noted;
 
     fn series(load: Option<&str>, levels: &[(f64, usize)]) -> HistorySeries {
         let each =
@@ -144,14 +143,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("my store");
         store::Store::open(&store).unwrap();
-        let said = Mutex::new(Vec::new());
-        let names = numbers(Some(&store), &|update| {
-            if let Update::Note(text) = update {
-                said.lock().unwrap().push(text.to_owned());
-            }
-        });
+        let (names, said) = noted(|say| numbers(Some(&store), say));
         assert!(names.unwrap().is_empty());
-        let said = said.into_inner().unwrap();
         let shown = store.display();
         let (of_study, of_import) = (format!("--store='{shown}'`"), format!("DIR --store '{shown}'`"));
         assert!(said.len() == 1 && said[0].contains(&of_study) && said[0].contains(&of_import), "{said:?}");

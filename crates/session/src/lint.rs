@@ -302,9 +302,9 @@ fn mend_one(
 #[cfg(test)]
 mod tests {
     use std::slice;
-    use std::sync::Mutex;
 
     use super::*;
+    use crate::update::tests::noted;
 
     /// A configuration with findings that can be mended.
     const FILE: &str = include_str!("../../lint/tests/rules/outlier-ejects-none/fires.yaml");
@@ -420,14 +420,9 @@ listeners:
 
     /// Mends files, and returns the notes.
     fn notes_of(paths: &[PathBuf], how: &Examination<'_>) -> Vec<String> {
-        let notes = Mutex::new(Vec::new());
-        let note = |update: Update<'_>| {
-            if let Update::Note(text) = update {
-                notes.lock().unwrap().push(text.to_owned());
-            }
-        };
-        mend(paths, how, &note).unwrap();
-        notes.into_inner().unwrap()
+        let (mended, notes) = noted(|say| mend(paths, how, say));
+        mended.unwrap();
+        notes
     }
 
     #[test]

@@ -188,9 +188,8 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
+    use crate::update::tests::noted;
 
     const PROXY: &str = "\
 static_resources:
@@ -256,22 +255,16 @@ static_resources:
         let upstream = "{address: search.example.org, port: 443, encryption: true}";
         let text = format!("listeners: [{{name: search, port: 6102, upstream: {upstream}}}]\n");
         fs::write(&file, text).unwrap();
-        let said = Mutex::new(Vec::new());
-        let say = |update: Update<'_>| {
-            if let Update::Note(text) = update {
-                said.lock().unwrap().push(text.to_owned());
-            }
-        };
         let (form, format) = (Form::Bootstrap, Format::Yaml);
         let as_text = Rendering { file: &file, services: None, form, format, folder: None };
-        let text = rendered(as_text, &say).unwrap().unwrap();
-        assert!(text.contains("static_resources") && !text.ends_with('\n'), "{text}");
+        let (text, said) = noted(|say| rendered(as_text, say).unwrap().unwrap());
+        assert!(text.contains("static_resources") && !text.ends_with('\n') && said.is_empty(), "{text}");
         let two = Rendering { form: Form::LdsCds, ..as_text };
-        assert!(rendered(two, &say).unwrap_err().to_string().contains("--out FOLDER"));
-        assert!(said.lock().unwrap().is_empty());
+        let (refused, said) = noted(|say| rendered(two, say).unwrap_err().to_string());
+        assert!(refused.contains("--out FOLDER") && said.is_empty(), "{refused}");
         let out = folder.path().join("new");
-        assert_eq!(rendered(Rendering { folder: Some(&out), ..two }, &say).unwrap(), None);
-        let said = said.lock().unwrap();
+        let (text, said) = noted(|say| rendered(Rendering { folder: Some(&out), ..two }, say).unwrap());
+        assert_eq!(text, None);
         for (line, name) in said.iter().zip(["lds.yaml", "cds.yaml"]) {
             assert_eq!(*line, format!("{} is written", out.join(name).display()));
             assert!(out.join(name).exists(), "{name}");

@@ -76,9 +76,9 @@ pub fn loads(test: ChosenTest<'_>, say: Say<'_>) -> Result<Vec<ClientLoad>, Fail
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::Mutex;
 
     use super::*;
+    use crate::update::tests::noted;
 
     #[test]
     fn loads_of_several_clients_have_one_file_only_if_one_is_chosen_and_each_is_announced() {
@@ -91,13 +91,7 @@ mod tests {
         assert!(refused(ChosenTest { client: None, ..test }).contains("`--client 1`"));
         assert!(refused(ChosenTest { client: Some(2), ..test }).contains("`--target a.invalid:81`"));
         let [load]: [ClientLoad; 1] = loads(test, &|_| ()).unwrap().try_into().unwrap();
-        let said = Mutex::new(Vec::new());
-        load.announce(&|update| {
-            if let Update::Note(text) = update {
-                said.lock().unwrap().push(text.to_owned());
-            }
-        });
-        let said = said.into_inner().unwrap();
+        let ((), said) = noted(|say| load.announce(say));
         let last = said.last().unwrap();
         assert!(last.starts_with("hoptax: client 1: ") && last.ends_with("127.0.0.1:1/"), "{said:?}");
         assert!(!last.contains("secret"), "{said:?}");

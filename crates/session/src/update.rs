@@ -39,3 +39,21 @@ pub enum Update<'a> {
 
 /// The callback that shows updates. It is `Sync` because a study sends updates from its own thread.
 pub type Say<'a> = &'a (dyn Fn(Update<'_>) + Sync);
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Mutex;
+
+    use super::{Say, Update};
+
+    /// What a call returns, and the notes that it shows.
+    pub(crate) fn noted<T>(call: impl FnOnce(Say<'_>) -> T) -> (T, Vec<String>) {
+        let notes = Mutex::new(Vec::new());
+        let returned = call(&|update| {
+            if let Update::Note(text) = update {
+                notes.lock().unwrap().push(text.to_owned());
+            }
+        });
+        (returned, notes.into_inner().unwrap())
+    }
+}

@@ -21,6 +21,7 @@ use super::{Found, Preset};
 use crate::awake::NeverHalt;
 use crate::interrupt::Interrupt;
 use crate::load::Load;
+use crate::update::tests::noted;
 use crate::update::{Say, Update};
 
 /// Input of a search.
@@ -37,14 +38,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     /// Searches a server in virtual time. Returns the result with the lines of its progress.
     fn search(&self, subject: VirtualServer) -> (Found<FindResult>, Vec<String>) {
-        let lines = Mutex::new(Vec::new());
-        let say = |update: Update<'_>| {
-            if let Update::Note(text) = update {
-                lines.lock().unwrap().push(text.to_owned());
-            }
-        };
-        let found = self.told(subject, &say);
-        (found, lines.into_inner().unwrap())
+        noted(|say| self.told(subject, say))
     }
 
     /// Searches a server in virtual time, and tells of it.
