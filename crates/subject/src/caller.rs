@@ -30,8 +30,8 @@ const PROCESSES: &str = "{processes}";
 const AUTHORITY: &str = "{authority}";
 const SCRIPT: &str = "{script}";
 
-/// The caller of a load.
-#[derive(Clone)]
+/// The caller of a load. Two are equal if they are started in the same way.
+#[derive(Clone, PartialEq)]
 pub struct Caller {
     /// The program and its arguments, with placeholders.
     command: Vec<String>,
@@ -147,12 +147,6 @@ fn host_and_port(url: &str) -> (&str, &str) {
     let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
     let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
     (host.trim_start_matches('[').trim_end_matches(']'), port)
-}
-
-impl PartialEq for Caller {
-    fn eq(&self, other: &Self) -> bool {
-        self.command == other.command
-    }
 }
 
 /// Leaves out the text of its script.

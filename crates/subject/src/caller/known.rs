@@ -1,6 +1,7 @@
 //! A sample caller, as its file describes it.
 
 /// A caller of `apps/`.
+#[derive(PartialEq)]
 pub struct Known {
     /// Its name in study files.
     pub name: &'static str,
