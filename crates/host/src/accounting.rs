@@ -152,10 +152,14 @@ pub fn descendants_use(process_id: u32) -> ProcessUse {
 /// If the process has exited or `/proc` is unavailable.
 pub fn memory_bytes(process_id: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{process_id}/status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.map(|kib| kib * 1024)
+    bytes_of(&text, "VmRSS")
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no valid `VmRSS` in /proc/PID/status"))
+}
+
+/// The bytes that a line `NAME: N kB` of a file in `/proc` states.
+pub(crate) fn bytes_of(text: &str, name: &str) -> Option<u64> {
+    let size = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    size.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// CPU time and run delay of one thread. Its file stays open, so that a process without free file descriptors can still be
@@ -421,6 +425,14 @@ mod tests {
         assert_eq!(descendants_use(shell.id()).lasting_since_ns(&earlier), 0);
         drop(shell.stdin.take());
         shell.wait().unwrap();
+    }
+
+    #[test]
+    fn sizes_are_converted_to_bytes() {
+        assert_eq!(bytes_of("MemFree: 1 kB\nMemTotal:       2048 kB\n", "MemTotal"), Some(2048 * 1024));
+        for none in ["", "MemTotalled: 1 kB\n", "MemTotal: many kB\n", "MemTotal: 1\n"] {
+            assert_eq!(bytes_of(none, "MemTotal"), None, "{none}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::time::SystemTime;
 
 use hoptax_result::Environment;
 
+use crate::accounting::bytes_of;
+
 /// Reads the description of the machine. Unavailable fields stay empty.
 pub fn capture() -> Environment {
     let system = rustix::system::uname();
@@ -23,7 +25,7 @@ pub fn capture() -> Environment {
         kernel: system.release().to_string_lossy().into_owned(),
         cpu_model: field("model name").or_else(|| field("CPU part")).unwrap_or_default(),
         cpus: cpu_info.lines().filter(|line| line.starts_with("processor")).count() as u32,
-        memory_bytes: memory_bytes(&read("/proc/meminfo")),
+        memory_bytes: bytes_of(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
         virtual_machine: field("flags")
             .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -55,13 +57,9 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-fn memory_bytes(meminfo: &str) -> u64 {
-    meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| rest.split_ascii_whitespace().next())
-        .and_then(|kibibytes| kibibytes.parse::<u64>().ok())
-        .map_or(0, |kibibytes| kibibytes * 1024)
+/// Memory available without swapping, according to Linux, bytes.
+pub fn available_bytes() -> Option<u64> {
+    bytes_of(&read("/proc/meminfo"), "MemAvailable")
 }
 
 #[cfg(test)]
@@ -72,14 +70,8 @@ mod tests {
     fn the_local_machine_is_described() {
         let environment = capture();
         assert!(environment.cpus >= 1);
-        assert!(environment.memory_bytes > 1 << 20);
+        assert!(environment.memory_bytes > 1 << 20 && available_bytes() < Some(environment.memory_bytes));
         assert!(!environment.kernel.is_empty());
         assert!(environment.started_at.ends_with('Z'));
-    }
-
-    #[test]
-    fn memory_is_converted_to_bytes() {
-        assert_eq!(memory_bytes("MemFree: 1 kB\nMemTotal:       2048 kB\n"), 2048 * 1024);
-        assert_eq!(memory_bytes("nothing"), 0);
     }
 }

@@ -1,7 +1,6 @@
 //! Estimates the duration and the memory of a study before it starts.
 
-use std::fs;
-
+use hoptax_host::environment::available_bytes;
 use hoptax_judge::length::{FEWEST_ROUNDS, Length};
 use hoptax_plan::plan::{Arm, Hop, Items, Load, Plan};
 use hoptax_run::runner::PROFILE_LENGTH;
@@ -200,12 +199,8 @@ pub(crate) fn check_memory(
     is_wanted: impl FnOnce(&str) -> bool,
     remedy: &str,
 ) -> Result<(), Failure> {
-    let Some(available) = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes)
-    else {
-        // The available memory is unknown: start anyway.
-        return Ok(());
-    };
-    match too_much(estimate, available) {
+    // If the available memory is unknown, start anyway.
+    match available_bytes().and_then(|available| too_much(estimate, available)) {
         Some(problem) if !is_wanted(&problem) => Err(Failure::environment(format!("{problem}: {remedy}"))),
         _ => Ok(()),
     }
@@ -220,12 +215,6 @@ fn too_much(estimate: &Estimate, available: u64) -> Option<String> {
             gigabytes(available)
         )
     })
-}
-
-/// Memory available without swapping, according to Linux, bytes.
-fn available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -363,13 +352,6 @@ mod tests {
         let without = estimate("baseline, same, lua");
         assert!((network.round_s - without.round_s - NETWORK_S).abs() < 1e-9, "{network:?} {without:?}");
         assert_eq!(network.memory_bytes - without.memory_bytes, ORIGIN_BYTES);
-    }
-
-    #[test]
-    fn available_memory_is_read_from_meminfo() {
-        assert_eq!(available_bytes("MemFree: 1 kB\nMemAvailable:    2048 kB\n"), Some(2048 * 1024));
-        assert_eq!(available_bytes("MemFree: 1 kB\n"), None);
-        assert_eq!(available_bytes("MemAvailable: many kB\n"), None);
     }
 
     #[test]

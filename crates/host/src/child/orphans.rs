@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpgid, waitpid};
 
+use crate::freeze;
+
 /// The orphans that [`kill_orphans`] could not end.
 static LEFT: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
@@ -77,12 +79,8 @@ fn group_of(pid: Pid) -> Option<i32> {
 
 /// The children that any thread of this process started or adopted; empty if the kernel does not list them.
 fn children() -> Vec<Pid> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
-        .filter_map(Pid::from_raw)
-        .collect()
+    let ids = freeze::children(std::process::id()).unwrap_or_default();
+    ids.into_iter().filter_map(|id| Pid::from_raw(id.cast_signed())).collect()
 }
 
 #[cfg(test)]
