@@ -177,35 +177,29 @@ mod tests {
     use super::*;
     use crate::named_proxy::NamedProxy;
 
-    #[test]
-    fn a_command_gets_url_duration_processes_and_authority() {
-        let command = ["./call", "{url}", "--for={seconds}", "{processes}", "{authority}", "{folder}/data"];
-        let caller = Caller::from_command(&command.map(str::to_owned)).unwrap();
-        let calls = Calls {
-            url: "http://127.0.0.1:80/",
-            duration: Duration::from_millis(1_500),
-            processes: 3,
-            authority: None,
-        };
-        let arguments = caller.arguments(&calls, Path::new("/study"), Path::new(""));
-        assert_eq!(arguments, ["http://127.0.0.1:80/", "--for=1.5", "3", "", "/study/data"]);
-        let error = Caller::from_command(&["./call", "{url}"].map(str::to_owned)).unwrap_err();
-        assert!(error.contains("`{seconds}`"), "{error}");
+    fn of_words(command: &str) -> Result<Caller, String> {
+        Caller::from_command(&command.split(' ').map(str::to_owned).collect::<Vec<String>>())
     }
 
     #[test]
-    fn a_command_may_take_a_host_and_a_port_instead_of_a_url() {
-        let arguments = |url: &str| {
-            let command = ["./call", "--port", "{port}", "--host={host}", "{seconds}"];
-            let caller = Caller::from_command(&command.map(str::to_owned)).unwrap();
-            let calls = Calls { url, duration: Duration::from_secs(2), processes: 1, authority: None };
-            caller.arguments(&calls, Path::new("/study"), Path::new(""))
-        };
-        assert_eq!(arguments("https://127.0.0.1:4430/a?b:1"), ["--port", "4430", "--host=127.0.0.1", "2"]);
-        assert_eq!(arguments("http://[::1]:80/"), ["--port", "80", "--host=::1", "2"]);
-        let error =
-            Caller::from_command(&["./{port}", "{host}", "{seconds}"].map(str::to_owned)).unwrap_err();
-        assert!(error.contains("`--port={port}`"), "{error}");
+    fn a_command_gets_a_url_or_a_host_and_a_port_and_duration_processes_and_authority() {
+        let all = "./call {url} --for={seconds} {processes} {authority} {folder}/data";
+        let by_port = "./call --port {port} --host={host} {seconds}";
+        for (command, url, expected) in [
+            (all, "http://127.0.0.1:80/", "http://127.0.0.1:80/ --for=1.5 3  /study/data"),
+            (by_port, "https://127.0.0.1:4430/a?b:1", "--port 4430 --host=127.0.0.1 1.5"),
+            (by_port, "http://[::1]:80/", "--port 80 --host=::1 1.5"),
+        ] {
+            let calls = Calls { url, duration: Duration::from_millis(1_500), processes: 3, authority: None };
+            let arguments = of_words(command).unwrap().arguments(&calls, Path::new("/study"), Path::new(""));
+            assert_eq!(arguments, expected.split(' ').collect::<Vec<&str>>());
+        }
+        for (command, missing) in
+            [("./call {url}", "`{seconds}`"), ("./{port} {host} {seconds}", "`--port={port}`")]
+        {
+            let error = of_words(command).err().unwrap();
+            assert!(error.contains(missing), "{error}");
+        }
     }
 
     #[test]

@@ -17,13 +17,18 @@ fn is_alive(process_id: u32) -> bool {
 }
 
 #[test]
-fn a_dropped_child_is_killed() {
+fn a_dropped_child_is_killed_although_it_is_stopped() {
     let directory = tempfile::tempdir().unwrap();
-    let child = Child::start(&shell(directory.path(), "exec sleep 1000")).unwrap();
-    let process_id = child.id();
-    assert!(is_alive(process_id));
-    drop(child);
-    assert!(!is_alive(process_id));
+    for is_stopped in [false, true] {
+        let child = Child::start(&shell(directory.path(), "exec sleep 1000")).unwrap();
+        if is_stopped {
+            stop(&child);
+        }
+        let process_id = child.id();
+        assert!(is_alive(process_id));
+        drop(child);
+        assert!(!is_alive(process_id), "stopped: {is_stopped}");
+    }
 }
 
 /// Waits until the last line of a child's output is a number, and returns it.
@@ -111,16 +116,6 @@ fn a_stopped_child_is_running_and_can_be_terminated() {
     child.terminate().unwrap();
     let status = end_of(&mut child);
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
-}
-
-#[test]
-fn a_stopped_child_is_killed_when_dropped() {
-    let directory = tempfile::tempdir().unwrap();
-    let child = Child::start(&shell(directory.path(), "exec sleep 1000")).unwrap();
-    stop(&child);
-    let process_id = child.id();
-    drop(child);
-    assert!(!is_alive(process_id));
 }
 
 #[test]
