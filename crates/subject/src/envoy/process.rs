@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec, ending};
-use hoptax_host::command::CommandError;
 use serde_json::Value;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
@@ -119,22 +118,6 @@ pub enum ProxyError {
         /// The cause.
         source: io::Error,
     },
-    /// Its program is not installed.
-    #[error("`{program}` is not installed: install the package {package}")]
-    Missing {
-        /// The program.
-        program: &'static str,
-        /// The Debian package that has it.
-        package: &'static str,
-    },
-    /// The address that it should listen on cannot be bound.
-    #[error("cannot bind `{address}` for a proxy: {source}")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// The cause.
-        source: io::Error,
-    },
     /// It rejects its configuration.
     #[error("Envoy rejects the configuration `{}`:\n{reason}", config.display())]
     Refused {
@@ -142,16 +125,6 @@ pub enum ProxyError {
         config: PathBuf,
         /// Envoy's message.
         reason: String,
-    },
-    /// It does not finish validating its configuration.
-    #[error("`{}` cannot validate the configuration `{}`: {source}", program.display(), config.display())]
-    Unchecked {
-        /// The program.
-        program: PathBuf,
-        /// The configuration.
-        config: PathBuf,
-        /// The cause.
-        source: CommandError,
     },
     /// It exited on its own.
     #[error("the proxy exited ({}); its log `{}` ends with:\n{last_lines}", ending(*status), log.display())]
@@ -163,58 +136,9 @@ pub enum ProxyError {
         /// The last lines of the log.
         last_lines: String,
     },
-    /// It accepts a configuration that must be invalid.
-    #[error("Envoy accepts the configuration `{}`, which is invalid on purpose; this is a bug in hoptax", config.display())]
-    Unbroken {
-        /// The configuration.
-        config: PathBuf,
-    },
-    /// Its admin interface does not respond.
-    #[error("cannot read Envoy's statistics ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
-    NoStatistics {
-        /// The cause.
-        cause: String,
-        /// Its log.
-        log: PathBuf,
-        /// The last lines of the log.
-        last_lines: String,
-    },
-    /// It does not load the configuration without the function.
-    #[error("Envoy does not accept the configuration without the function; its log `{}` ends with:\n{last_lines}", log.display())]
-    NotUnloaded {
-        /// Its log.
-        log: PathBuf,
-        /// The last lines of the log.
-        last_lines: String,
-    },
-    /// It does not listen.
-    #[error("the proxy does not listen after {seconds} s; its log is `{}`", log.display())]
-    NotListening {
-        /// The time limit.
-        seconds: u64,
-        /// Its log.
-        log: PathBuf,
-    },
-    /// It does not end.
-    #[error("the proxy still runs {seconds} s after its successor took over; its log is `{}`", log.display())]
-    NotEnded {
-        /// The time limit.
-        seconds: u64,
-        /// Its log.
-        log: PathBuf,
-    },
-    /// It does not become live.
-    #[error("Envoy is not live after {seconds} s ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
-    NotLive {
-        /// The time limit.
-        seconds: u64,
-        /// The last state that its admin interface reported, or the reason why the interface does not respond.
-        cause: String,
-        /// Its log.
-        log: PathBuf,
-        /// The last lines of the log.
-        last_lines: String,
-    },
+    /// It fails in another way, which the text states.
+    #[error("{0}")]
+    Failed(String),
 }
 
 impl ProxySpec {
@@ -341,12 +265,9 @@ impl StartingProxy {
                 Err(cause) => cause,
             };
             if self.began.elapsed() > START_TIMEOUT || stop.load(Ordering::Relaxed) {
-                return Err(ProxyError::NotLive {
-                    seconds: self.began.elapsed().as_secs(),
-                    cause,
-                    log: self.child.log().to_owned(),
-                    last_lines: self.child.last_lines(LOG_LINES),
-                });
+                let seconds = self.began.elapsed().as_secs();
+                let problem = format!("Envoy is not live after {seconds} s ({cause})");
+                return Err(with_log_end(&problem, &self.child));
             }
             std::thread::sleep(POLL);
         }
@@ -435,11 +356,9 @@ impl Proxy {
         &self,
         question: impl FnOnce(SocketAddr) -> Result<T, String>,
     ) -> Result<Option<T>, ProxyError> {
-        self.admin.map(question).transpose().map_err(|cause| ProxyError::NoStatistics {
-            cause,
-            log: self.child.log().to_owned(),
-            last_lines: self.child.last_lines(LOG_LINES),
-        })
+        let failed =
+            |cause: String| with_log_end(&format!("cannot read Envoy's statistics ({cause})"), &self.child);
+        self.admin.map(question).transpose().map_err(failed)
     }
 
     /// Asks all proxies to end, and waits for all of them at once.
@@ -471,6 +390,12 @@ fn write_files(plan: &ProxyPlan) -> Result<(), ProxyError> {
         write().map_err(|source| ProxyError::File { path: path.clone(), source })?;
     }
     Ok(())
+}
+
+/// An error with the last lines of the log of a process.
+fn with_log_end(problem: &str, child: &Child) -> ProxyError {
+    let (log, last_lines) = (child.log().display(), child.last_lines(LOG_LINES));
+    ProxyError::Failed(format!("{problem}; its log `{log}` ends with:\n{last_lines}"))
 }
 
 fn check(child: &mut Child) -> Result<(), ProxyError> {

@@ -113,7 +113,10 @@ impl ProxySpec {
             Err(other) => Err(other),
             Ok(mut live) => {
                 check(&mut live.child)?;
-                Err(ProxyError::Unbroken { config: path })
+                Err(ProxyError::Failed(format!(
+                    "Envoy accepts the configuration `{}`, which is invalid on purpose; this is a bug in hoptax",
+                    path.display()
+                )))
             }
         }
     }
@@ -131,7 +134,11 @@ impl Proxy {
             match self.child.ended() {
                 Ok(Some(_)) => return Ok(()),
                 Ok(None) if began.elapsed() > START_TIMEOUT => {
-                    return Err(ProxyError::NotEnded { seconds: START_TIMEOUT.as_secs(), log: path });
+                    return Err(ProxyError::Failed(format!(
+                        "the proxy still runs {} s after its successor took over; its log is `{}`",
+                        START_TIMEOUT.as_secs(),
+                        path.display()
+                    )));
                 }
                 Ok(None) => thread::sleep(POLL),
                 Err(source) => return Err(ProxyError::File { path, source }),

@@ -42,7 +42,11 @@ fn validate(
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(ProxyError::Refused { config, reason: reason_of(&output.text) }),
         Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
-        Err(source) => Err(ProxyError::Unchecked { program, config, source }),
+        Err(error) => Err(ProxyError::Failed(format!(
+            "`{}` cannot validate the configuration `{}`: {error}",
+            program.display(),
+            config.display()
+        ))),
     }
 }
 

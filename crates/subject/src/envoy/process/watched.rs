@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
-use super::{LOG_LINES, POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT};
+use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT, with_log_end};
 use crate::envoy::bootstrap::{self, ProxyPlan};
 
 /// A file that Envoy reloads.
@@ -76,8 +76,8 @@ impl ProxySpec {
                     break;
                 }
                 if rejected || began.elapsed() > START_TIMEOUT {
-                    let last_lines = proxy.child.last_lines(LOG_LINES);
-                    return Err(ProxyError::NotUnloaded { log: self.log(), last_lines });
+                    let problem = "Envoy does not accept the configuration without the function";
+                    return Err(with_log_end(problem, &proxy.child));
                 }
                 std::thread::sleep(POLL);
             }
