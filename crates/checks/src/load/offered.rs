@@ -4,7 +4,7 @@ use hoptax_result::{
     EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window, count, counted, grouped, percent,
 };
 
-use super::limits::{Ends, all_to_bounds};
+use super::limits::{Ends, bound_by};
 use crate::check::Check;
 use crate::thresholds;
 
@@ -76,11 +76,7 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
                 .bounding(&["times"])
         }]
     },
-    withhold: Some(|result, finding, _| {
-        if finding.bounds {
-            all_to_bounds(result, Ends::Lower);
-        }
-    }),
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Lower)),
 };
 
 /// A number of requests ends a load when all of them are sent, however long that takes, so their rate may be below the
