@@ -26,7 +26,7 @@ pub(super) const QUIET: Check<StudyResult> = Check {
     judge: |result, limits| {
         let slices = differences(result);
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
-            let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
+            let other = result.reference_of(arm);
             let judge = |load: &ArmLoad| {
                 let share = load.quiet_share?;
                 let others = other.and_then(|other| other.under(&load.load)).and_then(|one| one.quiet_share);
