@@ -153,7 +153,7 @@ mod tests {
     use crate::study::tests::{fired, withheld};
 
     #[test]
-    fn an_arm_with_few_quiet_slices_loses_its_quiet_p99_alone() {
+    fn an_arm_with_few_quiet_slices_loses_its_quiet_p99_alone_and_one_with_another_share_its_cost() {
         let of =
             |share: f64| move |result: &mut StudyResult| result.arms[2].loads[1].quiet_share = Some(share);
         let quiet = ["+lua fixed-rate ResponseQuietP99", "lua fixed-rate ResponseQuietP99"];
@@ -161,12 +161,6 @@ mod tests {
         assert_eq!(fired("quiet-slices", of(0.71)).0, None);
         assert_eq!(fired("quiet-slices", of(0.49)).0, Some(Severity::Info));
         assert_eq!(withheld(of(0.49)), quiet);
-    }
-
-    #[test]
-    fn an_arm_with_another_share_of_quiet_slices_loses_its_cost() {
-        let of =
-            |share: f64| move |result: &mut StudyResult| result.arms[2].loads[1].quiet_share = Some(share);
         for share in [0.69, 0.91] {
             assert_eq!(withheld(of(share)), ["+lua fixed-rate ResponseQuietP99"], "{share}");
         }
