@@ -227,9 +227,8 @@ mod tests {
     use hoptax_result::{ProcessAccount, Window, Within, sample};
 
     use super::*;
-    use crate::judge_load;
     use crate::load::ALL;
-    use crate::thresholds::Limits;
+    use crate::load::tests::fired;
 
     fn held(objective: &str, change: impl FnOnce(&mut LoadResult)) -> Held {
         let mut result = sample::load();
@@ -355,12 +354,7 @@ mod tests {
 
     #[test]
     fn a_failure_of_the_generator_is_a_limit_and_an_overloaded_subject_is_not() {
-        let limits = |change: fn(&mut LoadResult)| {
-            let mut result = sample::load();
-            change(&mut result);
-            judge_load(&mut result, &Limits::default());
-            generator_limits(&result)
-        };
+        let limits = |change: fn(&mut LoadResult)| generator_limits(&fired("", change).1);
         let lag = limits(|result| result.latency.own_lag.p99_us = Some(5_000.0));
         assert!(lag.len() == 1 && lag[0].starts_with("send-lag: "), "{lag:?}");
         let overloaded = limits(|result| {
@@ -372,10 +366,7 @@ mod tests {
     #[test]
     fn a_late_generator_spoils_times_and_losses_and_not_what_processes_use() {
         let limits = |objective: &str, change: fn(&mut LoadResult)| {
-            let mut result = sample::load();
-            change(&mut result);
-            judge_load(&mut result, &Limits::default());
-            objective.parse::<Objective>().unwrap().generator_limits(&result)
+            objective.parse::<Objective>().unwrap().generator_limits(&fired("", change).1)
         };
         let late = |result: &mut LoadResult| result.latency.own_lag.p99_us = Some(5_000.0);
         for objective in ["p99<5ms", "service.mean<1ms", "errors<1%"] {

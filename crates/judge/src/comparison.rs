@@ -46,7 +46,7 @@ fn largest_of_same(result: &StudyResult, measure: CostMeasure, margin_share: f64
     }
     let same = result.arms.iter().filter(|arm| arm.kind == ArmKind::Same);
     let share = |arm: &ArmResult| {
-        let reference = result.arm(arm.compared_with.as_deref()?)?;
+        let reference = result.reference_of(arm)?;
         let found = compared(result, reference, arm, measure, margin_share)?;
         Some(found.difference_share.estimate.abs())
     };

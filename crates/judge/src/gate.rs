@@ -150,7 +150,7 @@ fn judged(
 /// The reason why a limited measure of an arm, or of its reference, is not known.
 fn reason_of(result: &StudyResult, arm: &str, limit: &Limit) -> Option<String> {
     let own = result.arm(arm)?;
-    let reference = own.compared_with.as_deref().and_then(|other| result.arm(other));
+    let reference = result.reference_of(own);
     unknown::reason(result, std::iter::once(own).chain(reference), limit.measure)
         .or_else(|| unknown::reason_of_share(result, own, reference?, limit.measure))
 }

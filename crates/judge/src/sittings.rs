@@ -10,7 +10,7 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use hoptax_result::{
-    ArmResult, CostMeasure, Environment, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate,
+    ArmResult, Cost, CostMeasure, Environment, HoldsFor, Interval, SittingArm, SittingCost, SittingEstimate,
     SittingRecord, SittingsBody, SittingsMachine, SittingsResult, StudyResult,
 };
 use hoptax_stats::{Moderated, Sitting, random_effects, standard_error};
@@ -203,8 +203,8 @@ fn cost(
     load: Option<&str>,
     borrows: Option<&Moderated>,
 ) -> Option<SittingCost> {
-    let estimates: Vec<Option<SittingEstimate>> =
-        parts.iter().map(|part| estimate(&part.result, arm, measure, load)).collect();
+    let of_part = |part: &Part| estimate(&part.result, arm, measure, load, |cost| measure.interval(cost));
+    let estimates: Vec<Option<SittingEstimate>> = parts.iter().map(of_part).collect();
     let stated: Vec<SittingEstimate> = estimates.iter().copied().flatten().collect();
     let sittings: Vec<Sitting> = stated.iter().map(sitting).collect();
     let of_machine = |combined: Interval, between_sittings: f64, another_sitting: Interval| SittingCost {
@@ -245,14 +245,16 @@ fn sitting(one: &SittingEstimate) -> Sitting {
     Sitting { estimate: one.interval.estimate, standard_error: one.standard_error }
 }
 
+/// The number that `of` takes from the costs of an arm in a sitting.
 fn estimate(
     result: &StudyResult,
     arm: &str,
     measure: CostMeasure,
     load: Option<&str>,
+    of: impl Fn(&Cost) -> Option<Interval>,
 ) -> Option<SittingEstimate> {
     let arm = result.arm(arm)?;
-    let interval = measure.interval(arm.cost_under(load)?)?;
+    let interval = of(arm.cost_under(load)?)?;
     let freedom = result.degrees_of_freedom(&interval, arm.contrast(), measure, load);
     let standard_error = error_over_rounds(&interval, freedom, result.plan.quantile_confidence())?;
     Some(SittingEstimate { interval, standard_error })
@@ -266,9 +268,7 @@ pub(crate) fn error_over_rounds(interval: &Interval, freedom: f64, confidence: f
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{
-        ArmLoad, Cost, Finding, Interval, Loosened, Measure, Measured, Severity, StudyRound, Verdict,
-    };
+    use hoptax_result::{ArmLoad, Finding, Loosened, Measure, Measured, Severity, StudyRound, Verdict};
 
     use super::*;
     use crate::fixture;

@@ -9,7 +9,7 @@ use crate::by_load;
 use crate::chart::{ArmSlices, CostArm, CostView, Costs, Slice, Slices, drawn};
 use crate::findings::checks;
 use crate::quantity::{Basis, Quantity};
-use crate::rows::{OF_SLICES, Row, compared_with, reference_level};
+use crate::rows::{OF_SLICES, Row, reference_level};
 use crate::table::Cell;
 
 /// A measure of slices that is drawn slice by slice.
@@ -165,7 +165,7 @@ fn share(result: &StudyResult, row: &Row<'_>, measure: CostMeasure) -> Cell {
 
 /// The reason why the level of the reference arm is withheld; none if it was not measured.
 fn why_withheld(result: &StudyResult, arm: &ArmResult, measure: CostMeasure) -> Option<String> {
-    let other = compared_with(result, arm)?;
+    let other = result.reference_of(arm)?;
     let bound = other.bounds_under(result.load_beside(arm, other, measure))?.level(measure);
     let load = result.plan.usual_load_name(&arm.id, measure);
     let place = Place { arm: &other.id, compared_with: None, load, measure: measure.measure() };

@@ -4,17 +4,19 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
+use hoptax_load::encoded::encode;
 use hoptax_result::{
     ArmKind, ArmLoad, ArmResult, BodyBytes, Book, Calibrated, CheckedTime, Cost, CostMeasure, CostShares,
-    Disturbance, Environment, Finding, FloorAt, GeneratorUse, HopUse, HostUse, Interval, KernelStamps,
-    KnownAnswer, LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop, Loosened,
-    MachineProbe, Measure, Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers, Sample,
-    Severity, Slices, Stage, StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict, Waiting,
-    WakeUps, sample,
+    Disturbance, Environment, Finding, FloorAt, GeneratorUse, Histogram, HopUse, HostUse, Interval,
+    KernelStamps, KnownAnswer, LatencySet, Lateness, LoadBounds, LoadRate, LoadResult, LoadSpec, Loop,
+    Loosened, MachineProbe, Measure, Measured, Mode, ProxyUse, ResponseCost, RoundMeasure, RoundNumbers,
+    Sample, Severity, Slices, Stage, StudyBody, StudyPlan, StudyResult, StudyRound, UsedByOthers, Verdict,
+    Waiting, WakeUps, sample,
 };
 
 use crate::Style;
-use crate::document::Document;
+use crate::chart::{Chart, IntervalRow};
+use crate::document::{Block, Document, Section};
 use crate::render::{csv, html, markdown, terminal};
 use crate::rows::MIB;
 
@@ -189,6 +191,25 @@ pub(crate) fn study() -> StudyResult {
     };
     let result = StudyResult::new(environment(), body).judged(Verdict::Caution, findings());
     StudyResult { program: sample::program(), ..result }
+}
+
+/// The rows of each chart of intervals of these sections, which have no other chart.
+pub(crate) fn interval_rows<'a>(sections: impl IntoIterator<Item = &'a Section>) -> Vec<Vec<IntervalRow>> {
+    let of = |block: &Block| match block {
+        Block::Chart(chart) => match chart.as_ref() {
+            Chart::Intervals(of) => Some(of.rows.clone()),
+            other => panic!("{other:?}"),
+        },
+        _ => None,
+    };
+    sections.into_iter().flat_map(|section| &section.blocks).filter_map(of).collect()
+}
+
+/// A histogram of so many times of these microseconds.
+pub(crate) fn times(us: u64, count: u64) -> Option<Histogram> {
+    let mut times = hoptax_load::histogram();
+    times.record_n(us * 1_000, count).unwrap();
+    encode(&times)
 }
 
 /// An interval of this share around an estimate.

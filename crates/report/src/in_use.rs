@@ -90,7 +90,7 @@ const RESPONSES: [Plotted; 4] = [
 /// The charts of each function that was measured under at least two open loops, in the order of the main table.
 pub(crate) fn by_load_charts(result: &StudyResult) -> Vec<Group> {
     let of_row = |row: &rows::Row<'_>| {
-        let baseline = rows::compared_with(result, row.arm);
+        let baseline = result.reference_of(row.arm);
         let chart = |plotted: &Plotted| chart(result, row.arm, baseline, plotted);
         let response = RESPONSES.iter().find_map(chart);
         let charts: Vec<Series> = [chart(&CPU_SHARE), chart(&CPU), response].into_iter().flatten().collect();

@@ -78,11 +78,6 @@ pub(crate) fn baselines(result: &StudyResult) -> Vec<&ArmResult> {
     baselines
 }
 
-/// The reference arm of `arm`.
-pub(crate) fn compared_with<'a>(result: &'a StudyResult, arm: &ArmResult) -> Option<&'a ArmResult> {
-    result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
-}
-
 /// ` to` with the reference arm of `arm`, if that is not the main one, which an answer names as plain proxying; else nothing.
 pub(crate) fn to_other(result: &StudyResult, arm: &ArmResult) -> String {
     let main = baselines(result).first().map(|main| main.id.as_str());
@@ -114,7 +109,7 @@ pub(crate) fn reference_level(
     arm: &ArmResult,
     measure: CostMeasure,
 ) -> Option<Interval> {
-    let level = result.level_of_reference(arm, compared_with(result, arm)?, measure)?;
+    let level = result.level_of_reference(arm, result.reference_of(arm)?, measure)?;
     Some(in_units_of_tables(level, measure))
 }
 
@@ -140,7 +135,7 @@ pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
 }
 
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {
-    let baseline = compared_with(result, arm);
+    let baseline = result.reference_of(arm);
     // Without a proxy, there is neither CPU time nor a rate of a proxy.
     let has_proxy = !arm.hops.is_empty();
     // Response times need an open loop.

@@ -98,6 +98,11 @@ impl StudyBody {
         self.arms.iter().find(|arm| arm.id == id)
     }
 
+    /// The arm that an arm is compared with; none if it is compared with none.
+    pub fn reference_of(&self, arm: &ArmResult) -> Option<&ArmResult> {
+        self.arm(arm.compared_with.as_deref()?)
+    }
+
     /// The load under which the numbers of `other` in a measure are beside those of an arm: the one that the arm's are taken from. None if
     /// `other`'s own numbers are taken from it, too.
     pub fn load_beside(&self, arm: &ArmResult, other: &ArmResult, measure: CostMeasure) -> Option<&str> {

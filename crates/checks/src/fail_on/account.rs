@@ -66,10 +66,10 @@ fn bytes(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{FailOnOutcome, sample};
+    use hoptax_result::FailOnOutcome;
 
     use super::*;
-    use crate::fail_on::{Condition, judge};
+    use crate::fail_on::{Condition, tests};
 
     /// The outcome of a condition on processes that use half of two processors, 50 us and 200 MiB, if they are accounted for.
     fn outcome(condition: &str, is_accounted: bool) -> FailOnOutcome {
@@ -80,10 +80,7 @@ mod tests {
             cpu_us: Some(50.0),
             memory_bytes: Some(200 << 20),
         };
-        let mut result = sample::load();
-        result.account = Some(account).filter(|_| is_accounted);
-        judge(&mut result, &[condition.parse().unwrap()]);
-        result.fail_on[0].outcome
+        tests::outcome(condition, |result| result.account = Some(account).filter(|_| is_accounted))
     }
 
     #[test]

@@ -4,7 +4,8 @@ use hoptax_result::{LowerBounds, Percentile, TimeBounds, sample};
 
 use super::*;
 
-fn outcome(condition: &str, change: impl FnOnce(&mut LoadResult)) -> FailOnOutcome {
+/// The outcome of a condition on a sound load with a change.
+pub(super) fn outcome(condition: &str, change: impl FnOnce(&mut LoadResult)) -> FailOnOutcome {
     let mut result = sample::load();
     change(&mut result);
     let all_pass = judge(&mut result, &[condition.parse().unwrap()]);

@@ -2,7 +2,7 @@
 
 use hoptax_result::{EndedBy, Finding, LoadResult, Measured, Severity, count, counted, grouped};
 
-use super::limits::{Ends, all_to_bounds};
+use super::limits::{Ends, bound_by};
 use crate::check::Check;
 
 /// Interrupted trials.
@@ -70,7 +70,7 @@ pub(super) const BACKLOG: Check<LoadResult> = Check {
         )
         .bounding(&["times"])]
     },
-    withhold: Some(|result, _, _| all_to_bounds(result, Ends::Lower)),
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Lower)),
 };
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity, counted, percent};
 
-use super::limits::{Ends, all_to_bounds};
+use super::limits::{Ends, bound_by};
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
@@ -42,11 +42,7 @@ pub(super) const ERRORS: Check<LoadResult> = Check {
         vec![if severity == Severity::Fail { finding.bounding(&["times"]) } else { finding }]
     },
     // The failed ones may have taken any time.
-    withhold: Some(|result, finding, _| {
-        if finding.bounds {
-            all_to_bounds(result, Ends::Both);
-        }
-    }),
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Both)),
 };
 
 /// Returns the advice for the first step if most failures are of this kind.
@@ -126,7 +122,7 @@ pub(super) const MISMATCHES: Check<LoadResult> = Check {
             .bounding(&["times"]),
         ]
     },
-    withhold: Some(|result, _, _| all_to_bounds(result, Ends::Both)),
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Both)),
 };
 
 /// The expectation, which by default is a status below 400.

@@ -2,7 +2,7 @@
 
 use hoptax_result::{Finding, LoadResult, Loop, Measured, Severity, counted, grouped, percent};
 
-use super::limits::{Ends, all_to_bounds};
+use super::limits::{Ends, bound_by};
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
@@ -95,11 +95,7 @@ pub(super) const EXHAUSTED: Check<LoadResult> = Check {
             .collect()
     },
     // The failed ones may have taken any time.
-    withhold: Some(|result, finding, _| {
-        if finding.bounds {
-            all_to_bounds(result, Ends::Both);
-        }
-    }),
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Both)),
 };
 
 /// A worker that waited for a processor measured the scheduler.

@@ -2,16 +2,9 @@
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity, counted, grouped, percent};
 
-use super::limits::{Ends, all_to_bounds, withhold_times};
+use super::limits::{Ends, bound_by, withhold_times};
 use crate::check::{Check, severity_above};
-use crate::thresholds::{self, Limits};
-
-/// Leaves upper bounds of times, which contain the delay: the server's part of them is not known.
-fn at_most(result: &mut LoadResult, finding: &Finding, _: &Limits) {
-    if finding.bounds {
-        all_to_bounds(result, Ends::Upper);
-    }
-}
+use crate::thresholds;
 
 /// Stolen time.
 pub(super) const STEAL: Check<LoadResult> = Check {
@@ -34,8 +27,8 @@ pub(super) const STEAL: Check<LoadResult> = Check {
             .into_iter()
             .collect()
     },
-    // No account tells in which requests the machine was stopped.
-    withhold: Some(at_most),
+    // Times contain the delay, and no account tells in which requests the machine was stopped.
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Upper)),
 };
 
 /// Tasks of any process that waited for a processor.
@@ -84,7 +77,7 @@ pub(super) const THROTTLED: Check<LoadResult> = Check {
             .bounding(&["times"]),
         ]
     },
-    withhold: Some(at_most),
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Upper)),
 };
 
 /// The clock source.
@@ -122,11 +115,12 @@ pub(super) const CLOCK: Check<LoadResult> = Check {
             .bounding(&["times"]),
         ]
     },
-    withhold: Some(
-        |result, finding, limits| {
-            if finding.withholds { withhold_times(result) } else { at_most(result, finding, limits) }
-        },
-    ),
+    withhold: Some(|result, finding, _| {
+        if finding.withholds {
+            withhold_times(result);
+        }
+        bound_by(result, finding, Ends::Upper);
+    }),
 };
 
 /// Evidence that was requested, or is usually judged, but that this machine does not offer.

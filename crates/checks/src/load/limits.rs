@@ -1,7 +1,7 @@
 //! Leaves bounds of the numbers that a check limits, and withholds those that it makes unknown.
 
 use hoptax_result::{
-    Latency, LatencyBounds, LoadBody, LoadResult, LowerBounds, Percentile, QuantileIntervals, Range,
+    Finding, Latency, LatencyBounds, LoadBody, LoadResult, LowerBounds, Percentile, QuantileIntervals, Range,
     TimeBounds,
 };
 
@@ -172,8 +172,15 @@ pub(super) fn service_to_upper(result: &mut LoadResult, names: &[String]) {
     }
 }
 
+/// Leaves bounds of all times, if the finding does: a warning of the same check leaves the times.
+pub(super) fn bound_by(result: &mut LoadResult, finding: &Finding, ends: Ends) {
+    if finding.bounds {
+        all_to_bounds(result, ends);
+    }
+}
+
 /// Leaves bounds of everything that response and service time state.
-pub(super) fn all_to_bounds(result: &mut LoadResult, ends: Ends) {
+fn all_to_bounds(result: &mut LoadResult, ends: Ends) {
     let mut names: Vec<String> = QUANTILES.iter().map(|quantile| quantile.name.to_owned()).collect();
     names.extend(result.percentiles.iter().map(name_of));
     to_bounds(result, &names, ends);

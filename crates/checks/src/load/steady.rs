@@ -3,7 +3,7 @@
 use hoptax_result::{Finding, LoadResult, Measured, Severity, grouped, signed};
 use hoptax_stats::{median, truncation};
 
-use super::limits::{Ends, all_to_bounds};
+use super::limits::{Ends, bound_by};
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
@@ -83,11 +83,7 @@ pub(super) const STEADY_STATE: Check<LoadResult> = Check {
         .collect()
     },
     // Batches of two states differ, so their interval reaches into both.
-    withhold: Some(|result, finding, _| {
-        if finding.bounds {
-            all_to_bounds(result, Ends::Both);
-        }
-    }),
+    withhold: Some(|result, finding, _| bound_by(result, finding, Ends::Both)),
 };
 
 #[cfg(test)]

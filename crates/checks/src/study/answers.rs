@@ -1,6 +1,6 @@
 //! Arms that are compared must do the same work.
 
-use hoptax_result::{ArmKind, ArmResult, Finding, Measured, Severity, StudyResult};
+use hoptax_result::{ArmKind, Finding, Measured, Severity, StudyResult};
 
 use crate::check::Check;
 
@@ -12,7 +12,7 @@ pub(super) const DIFFERENT_ANSWERS: Check<StudyResult> = Check {
     source: "a refused request does less work than one that is passed on",
     judge: |result, _| {
         let found = result.arms.iter().filter_map(|arm| {
-            let reference = reference(result, arm)?;
+            let reference = result.reference_of(arm).filter(|other| other.kind != ArmKind::Baseline)?;
             let (expected, answer) = (reference.answer.as_ref()?, arm.answer.as_ref()?);
             let differences = expected.differences(answer);
             if differences.is_empty() {
@@ -33,12 +33,6 @@ pub(super) const DIFFERENT_ANSWERS: Check<StudyResult> = Check {
     },
     withhold: None,
 };
-
-/// The arm that an arm is compared with, unless that is a baseline.
-fn reference<'r>(result: &'r StudyResult, arm: &ArmResult) -> Option<&'r ArmResult> {
-    let id = arm.compared_with.as_ref()?;
-    result.arm(id).filter(|other| other.kind != ArmKind::Baseline)
-}
 
 #[cfg(test)]
 mod tests {

@@ -26,7 +26,7 @@ pub(super) const QUIET: Check<StudyResult> = Check {
     judge: |result, limits| {
         let slices = differences(result);
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
-            let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
+            let other = result.reference_of(arm);
             let judge = |load: &ArmLoad| {
                 let share = load.quiet_share?;
                 let others = other.and_then(|other| other.under(&load.load)).and_then(|one| one.quiet_share);
@@ -153,7 +153,7 @@ mod tests {
     use crate::study::tests::{fired, withheld};
 
     #[test]
-    fn an_arm_with_few_quiet_slices_loses_its_quiet_p99_alone() {
+    fn an_arm_with_few_quiet_slices_loses_its_quiet_p99_alone_and_one_with_another_share_its_cost() {
         let of =
             |share: f64| move |result: &mut StudyResult| result.arms[2].loads[1].quiet_share = Some(share);
         let quiet = ["+lua fixed-rate ResponseQuietP99", "lua fixed-rate ResponseQuietP99"];
@@ -161,12 +161,6 @@ mod tests {
         assert_eq!(fired("quiet-slices", of(0.71)).0, None);
         assert_eq!(fired("quiet-slices", of(0.49)).0, Some(Severity::Info));
         assert_eq!(withheld(of(0.49)), quiet);
-    }
-
-    #[test]
-    fn an_arm_with_another_share_of_quiet_slices_loses_its_cost() {
-        let of =
-            |share: f64| move |result: &mut StudyResult| result.arms[2].loads[1].quiet_share = Some(share);
         for share in [0.69, 0.91] {
             assert_eq!(withheld(of(share)), ["+lua fixed-rate ResponseQuietP99"], "{share}");
         }

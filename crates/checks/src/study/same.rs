@@ -58,7 +58,7 @@ fn of_measure(result: &StudyResult, limits: &Limits, measure: CostMeasure) -> Op
     if chance > 1.0 - result.plan.confidence {
         return None;
     }
-    let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
+    let other = result.reference_of(arm)?;
     let level = match load {
         None => result.level_of_reference(arm, other, measure)?.estimate,
         Some(_) => other.level_under(*load, measure)?.estimate,

@@ -82,10 +82,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
         let [of_p99, of_quiet] = TAILS.map(|tail| rounds_advice(result, &tail, limits));
         let mut found = Vec::new();
         for arm in &result.arms {
-            let Some(other) = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())
-            else {
-                continue;
-            };
+            let Some(other) = result.reference_of(arm) else { continue };
             for (load, measure, Width { share, divisor }) in cost_widths(result, arm, other) {
                 if share <= limit {
                     continue;

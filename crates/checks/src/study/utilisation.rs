@@ -18,10 +18,7 @@ pub(super) const UNEQUAL: Check<StudyResult> = Check {
         let shares = result.plan.loads.iter().filter(|load| load.utilisation.is_some());
         let loads: Vec<&str> = shares.map(|load| load.name.as_str()).collect();
         let of_arm = |arm: &ArmResult| -> Vec<Finding> {
-            let other = arm.compared_with.as_deref();
-            let Some(other) = other.and_then(|id| result.arm(id)) else {
-                return Vec::new();
-            };
+            let Some(other) = result.reference_of(arm) else { return Vec::new() };
             let of_load = |load: &&str| -> Option<Finding> {
                 let busy = |arm: &ArmResult| {
                     let under = |one: &&ArmLoad| one.load == **load;

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hoptax_result::{ArmResult, CostMeasure, SittingEstimate, StudyResult};
+use hoptax_result::{ArmResult, Cost, CostMeasure, Interval, SittingEstimate, StudyResult};
 use hoptax_stats::{Moderated, Replicates, moderated};
 
 use hoptax_plan::plan::CONFIDENCE;
 
-use super::{Part, error_over_rounds, estimate};
+use super::{Part, estimate};
 use crate::summary::{BORROWING, replace, replace_share};
 
 /// Largest ratio of the standard errors of sittings that borrow. [`moderated`] takes the replicates of a cost for equally variable, and its
@@ -88,6 +88,15 @@ enum Number {
     Cost,
     /// The cost as a share of the level of the arm compared with.
     Share,
+}
+
+impl Number {
+    fn of(self, cost: &Cost, measure: CostMeasure) -> Option<Interval> {
+        match self {
+            Self::Cost => measure.interval(cost),
+            Self::Share => Some(cost.shares.get(measure)?.share),
+        }
+    }
 }
 
 /// The costs of a group.
@@ -178,11 +187,8 @@ impl Group<'_> {
     /// The number of an arm in each sitting; none if one of them lacks it.
     fn estimates(&self, id: &str) -> Option<Vec<SittingEstimate>> {
         let (measure, load) = (self.measure, self.load_of(id));
-        let of_part = |part: &Part| match self.number {
-            Number::Cost => estimate(&part.result, id, measure, load),
-            Number::Share => estimate_of_share(&part.result, id, measure, load),
-        };
-        self.parts.iter().map(of_part).collect()
+        let of = |cost: &Cost| self.number.of(cost, measure);
+        self.parts.iter().map(|part| estimate(&part.result, id, measure, load, of)).collect()
     }
 
     fn replicates(&self, id: &str) -> Option<Replicates> {
@@ -212,25 +218,9 @@ impl Group<'_> {
     }
 }
 
-/// The cost of an arm in a sitting as a share of the level of the arm compared with.
-fn estimate_of_share(
-    result: &StudyResult,
-    arm: &str,
-    measure: CostMeasure,
-    load: Option<&str>,
-) -> Option<SittingEstimate> {
-    let arm = result.arm(arm)?;
-    let interval = arm.cost_under(load)?.shares.get(measure)?.share;
-    let freedom = result.degrees_of_freedom(&interval, arm.contrast(), measure, load);
-    let standard_error = error_over_rounds(&interval, freedom, result.plan.quantile_confidence())?;
-    Some(SittingEstimate { interval, standard_error })
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{
-        ArmKind, ArmLoad, Cost, CostShares, Interval, LoadSpec, Loop, SittingCost, SittingsResult, sample,
-    };
+    use hoptax_result::{ArmKind, ArmLoad, CostShares, LoadSpec, Loop, SittingCost, SittingsResult, sample};
     use hoptax_stats::{Sitting, random_effects};
 
     use super::*;
@@ -357,8 +347,8 @@ mod tests {
         let (mut borrowed, mut alone, mut degrees) = (0.0, 0.0, 0.0);
         for arm in &one.arms[1..] {
             let found = share_of_rate(arm);
-            let of_part =
-                |part: &Part| sitting(&estimate_of_share(&part.result, &arm.id, RATE, None).unwrap());
+            let share = |cost: &Cost| Number::Share.of(cost, RATE);
+            let of_part = |part: &Part| sitting(&estimate(&part.result, &arm.id, RATE, None, share).unwrap());
             let sittings: Vec<Sitting> = parts.iter().map(of_part).collect();
             assert!((sittings[0].standard_error - 0.004 / 2.262_157).abs() < 1e-6, "{sittings:?}");
             let by_random_effects = random_effects(&sittings, CONFIDENCE).unwrap().cost;

@@ -53,8 +53,7 @@ impl StudyResult {
 
     /// True if the study measures the cost of an arm in this measure.
     fn takes(&self, measure: CostMeasure, arm: &ArmResult) -> bool {
-        let other = self.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref());
-        let Some(other) = other else { return false };
+        let Some(other) = self.reference_of(arm) else { return false };
         let is_under = |load: Option<&LoadSpec>, loop_: Loop| {
             load.is_some_and(|load| {
                 load.loop_ == loop_ && arm.loads.iter().any(|under| under.load == load.name)

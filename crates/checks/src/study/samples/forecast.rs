@@ -96,7 +96,7 @@ fn rounds_for(result: &StudyResult, tail: &Tail, load: &str, limits: &Limits) ->
     let under = |arm: &'_ ArmResult| arm.under(load).cloned();
     let of_arm = |arm: &ArmResult| -> Option<u32> {
         let own = under(arm)?;
-        let other = result.arms.iter().find(|other| Some(&other.id) == arm.compared_with.as_ref())?;
+        let other = result.reference_of(arm)?;
         let others = under(other)?;
         let fewest = (tail.responses)(&own).min((tail.responses)(&others)).max(1.0);
         let by_responses = (responses_needed(limits) * f64::from(measured) / fewest).ceil() as u32;

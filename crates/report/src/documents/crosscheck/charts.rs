@@ -47,26 +47,14 @@ fn row(quantile: &Quantile, scenario: &Scenario, tool: &ToolRuns) -> Option<Inte
 mod tests {
     use super::super::tests::{numbers, result, run};
     use super::*;
-    use crate::document::Block;
-
-    fn rows(result: &CrosscheckResult) -> Vec<Vec<IntervalRow>> {
-        let blocks = charts(result).map(|section| section.blocks).unwrap_or_default();
-        let of = |block: Block| match block {
-            Block::Chart(chart) => match *chart {
-                Chart::Intervals(of) => Some(of.rows),
-                other => panic!("{other:?}"),
-            },
-            _ => None,
-        };
-        blocks.into_iter().filter_map(of).collect()
-    }
+    use crate::fixture::interval_rows;
 
     #[test]
     fn each_generator_is_beside_the_truth_with_the_range_of_its_runs() {
         let mut result = result();
         let hey = &mut result.scenarios[0].tools[1].runs;
         hey.push(run(numbers(950.0, 400.0, Some(4_800.0))));
-        let all = rows(&result);
+        let all = interval_rows(&charts(&result));
         let names: Vec<(&str, Tone)> = all[0].iter().map(|row| (row.name.as_str(), row.tone)).collect();
         let expected = [
             ("hoptax in delay", Tone::Own),

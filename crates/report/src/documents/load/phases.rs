@@ -82,19 +82,11 @@ fn line(result: &LoadResult, (phase, name, tone): (RequestPhase, &str, Tone), sh
 
 #[cfg(test)]
 mod tests {
-    use hoptax_load::encoded::encode;
     use hoptax_result::{Latency, LoadHistograms};
 
     use super::*;
     use crate::chart::Scale;
-    use crate::fixture;
-
-    /// A histogram of so many times of these microseconds.
-    fn times(us: u64, count: u64) -> Option<Histogram> {
-        let mut times = hoptax_load::histogram();
-        times.record_n(us * 1_000, count).unwrap();
-        encode(&times)
-    }
+    use crate::fixture::{self, times};
 
     /// The lines of a chart, each with its values.
     fn lines(chart: &Series) -> Vec<(&str, Vec<Option<f64>>)> {

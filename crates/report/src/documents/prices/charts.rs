@@ -36,15 +36,12 @@ pub(super) fn charts(result: &PricesResult) -> Option<Section> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Block;
+    use crate::fixture::interval_rows;
     use crate::prices::fixture;
     use crate::quantity::Basis;
 
     fn rows(result: &PricesResult) -> Vec<IntervalRow> {
-        let blocks = charts(result).map(|section| section.blocks).unwrap_or_default();
-        let Some(Block::Chart(chart)) = blocks.last() else { return Vec::new() };
-        let Chart::Intervals(of) = chart.as_ref() else { panic!("{chart:?}") };
-        of.rows.clone()
+        interval_rows(&charts(result)).concat()
     }
 
     #[test]

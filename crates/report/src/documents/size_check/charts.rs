@@ -58,31 +58,18 @@ mod tests {
     use super::super::tests::{checked, result};
     use super::*;
     use crate::document::Block;
-
-    /// The names and notes of the rows of the charts of a section.
-    fn drawn(section: &Section) -> Vec<Vec<(String, Option<String>)>> {
-        let of = |block: &Block| match block {
-            Block::Chart(chart) => match chart.as_ref() {
-                Chart::Intervals(of) => {
-                    Some(of.rows.iter().map(|row| (row.name.clone(), row.note.clone())).collect())
-                }
-                other => panic!("{other:?}"),
-            },
-            _ => None,
-        };
-        section.blocks.iter().filter_map(of).collect()
-    }
+    use crate::fixture::interval_rows;
 
     #[test]
     fn each_composition_has_two_rows_the_largest_error_first_and_what_is_extrapolated_is_said() {
         let all = charts(&result());
         let [cpu, times] = all.as_slice() else { panic!("{all:?}") };
-        let cpu = &drawn(cpu)[0];
+        let cpu = &interval_rows([cpu])[0];
         assert_eq!(cpu.len(), 6);
-        assert_eq!(cpu[0], ("idle-hops under saturation".to_owned(), None));
-        assert_eq!(cpu[1].1.as_deref(), Some("beyond measurements"));
-        assert!(cpu[2..].iter().all(|(_, note)| note.is_none()));
-        let sizes: Vec<usize> = drawn(times).iter().map(Vec::len).collect();
+        assert_eq!((cpu[0].name.as_str(), &cpu[0].note), ("idle-hops under saturation", &None));
+        assert_eq!(cpu[1].note.as_deref(), Some("beyond measurements"));
+        assert!(cpu[2..].iter().all(|row| row.note.is_none()));
+        let sizes: Vec<usize> = interval_rows([times]).iter().map(Vec::len).collect();
         assert_eq!(sizes, [4, 2], "one p99 is withheld");
     }
 
@@ -91,7 +78,7 @@ mod tests {
         let mut many = result();
         many.compositions.extend((0..50).map(|number| checked(&format!("arm-{number}"), 100.0, 1.0)));
         let all = charts(&many);
-        assert_eq!(drawn(&all[0])[0].len(), 2 * MOST);
+        assert_eq!(interval_rows([&all[0]])[0].len(), 2 * MOST);
         let Block::Note(note) = &all[0].blocks[0] else { panic!("{:?}", all[0]) };
         assert!(note.contains("13 with smaller errors"), "{note}");
         many.compositions.clear();

@@ -7,7 +7,7 @@ use super::plain;
 use crate::load_rate::at_load;
 use crate::numbers::{counted, level};
 use crate::quantity::{Basis, Quantity};
-use crate::rows::{Row, baselines, bounded, compared_with, in_percent};
+use crate::rows::{Row, baselines, bounded, in_percent};
 use crate::table::{Cell, Table};
 
 /// A sentence for each compared arm, and finally the level of the reference.
@@ -68,7 +68,7 @@ fn with_max_rate(result: &StudyResult, arm: &ArmResult, sentence: Option<String>
 
 fn sentence(result: &StudyResult, row: &Row<'_>, at: &str) -> Option<String> {
     // A function of a mesh is compared with the mesh without it, which has proxies.
-    let mesh = compared_with(result, row.arm).filter(|other| !other.hops.is_empty());
+    let mesh = result.reference_of(row.arm).filter(|other| !other.hops.is_empty());
     let cpu = added(row, CostMeasure::CpuUs).map(|amount| match mesh {
         None => format!("costs {amount} of CPU time per request {at}"),
         Some(mesh) => format!("adds {amount} of CPU time per request to `{}` {at}", mesh.id),

@@ -53,27 +53,24 @@ fn cost(arm: &SittingArm, measure: CostMeasure) -> Option<&SittingCost> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Block;
+    use crate::fixture::interval_rows;
     use crate::sittings::fixture;
 
-    fn rows(result: &SittingsResult) -> Vec<(String, &'static str, Option<String>)> {
-        let blocks = chart(result).map(|section| section.blocks).unwrap_or_default();
-        let Some(Block::Chart(chart)) = blocks.last() else { return Vec::new() };
-        let Chart::Intervals(of) = chart.as_ref() else { panic!("{chart:?}") };
-        of.rows.iter().map(|row| (row.name.clone(), row.kind, row.note.clone())).collect()
+    fn rows(result: &SittingsResult) -> Vec<IntervalRow> {
+        interval_rows(&chart(result)).concat()
     }
 
     #[test]
     fn each_sitting_is_below_the_cost_over_all_unless_there_are_too_many() {
         let mut result = fixture::three();
         let all = rows(&result);
-        let kinds: Vec<&str> = all.iter().map(|(_, kind, _)| *kind).collect();
+        let kinds: Vec<&str> = all.iter().map(|row| row.kind).collect();
         assert_eq!(kinds, ["over all sittings", "one sitting", "one sitting", "one sitting"]);
-        assert!(all.iter().all(|(name, _, _)| name == "jwt"), "only jwt has a cost as a share: {all:?}");
-        assert_eq!(all[2].2.as_deref(), Some("sitting 2"));
+        assert!(all.iter().all(|row| row.name == "jwt"), "only jwt has a cost as a share: {all:?}");
+        assert_eq!(all[2].note.as_deref(), Some("sitting 2"));
         let many = vec![result.arms[0].clone(); MOST];
         result.arms.extend(many);
-        assert!(rows(&result).iter().all(|(_, kind, _)| *kind == "over all sittings"));
+        assert!(rows(&result).iter().all(|row| row.kind == "over all sittings"));
     }
 
     #[test]
@@ -81,10 +78,7 @@ mod tests {
         let mut result = fixture::three();
         let share = &mut result.arms[0].costs[1];
         share.combined = Some(hoptax_result::Interval::around(-0.002, 0.003));
-        let section = chart(&result).unwrap();
-        let Some(Block::Chart(chart)) = section.blocks.last() else { panic!("{section:?}") };
-        let Chart::Intervals(of) = chart.as_ref() else { panic!("{chart:?}") };
-        let texts: Vec<String> = of.rows.iter().map(|row| row.number.text()).collect();
+        let texts: Vec<String> = rows(&result).iter().map(|row| row.number.text()).collect();
         assert_eq!(texts[0], "-0.20 ±0.30 ?");
         assert!(texts[1..].iter().all(|text| !text.ends_with('?')), "{texts:?}");
     }

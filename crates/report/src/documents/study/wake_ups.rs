@@ -3,7 +3,7 @@
 use hoptax_result::{ArmResult, Interval, StudyResult, Verdict};
 
 use crate::quantity::{Form, Quantity};
-use crate::rows::{Row, baselines, compared_with};
+use crate::rows::{Row, baselines};
 
 /// The requests per wake-up of the dearest arm and of the arm that it is compared with, both under the load of the dearest arm's CPU time,
 /// because an arm has another number under another load. Without a dearest arm, those of the main reference under its own load. None if the
@@ -12,7 +12,7 @@ pub(super) fn note(result: &StudyResult, dearest: Option<&Row<'_>>) -> Option<St
     let arm = dearest.map(|row| row.arm).or_else(|| baselines(result).first().copied())?;
     let load = result.plan.cpu_load_of(&arm.id)?;
     let mark = dearest.map_or("", |row| row.mark.as_str());
-    let reference = compared_with(result, arm).map(|other| (other, format!("{}{mark}", other.id)));
+    let reference = result.reference_of(arm).map(|other| (other, format!("{}{mark}", other.id)));
     let arms = reference.into_iter().chain([(arm, dearest.map_or_else(|| arm.id.clone(), Row::marked))]);
     let of_arm = |(one, name): (&ArmResult, String)| {
         Some(format!("`{name}` {}", requests_per_wake_up(one, &load.name)?.text()))

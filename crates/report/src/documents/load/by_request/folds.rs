@@ -117,18 +117,10 @@ fn distribution(of: &Named<'_>, (from, to): (f64, f64)) -> Distributions {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, Histogram, LoadHistograms, sample};
+    use hoptax_result::{Book, LoadHistograms, sample};
 
     use super::*;
-    use crate::fixture;
-
-    /// A histogram of so many times of these microseconds.
-    fn times(us: u64, count: u64) -> Option<Histogram> {
-        let mut times = hoptax_load::histogram();
-        times.record_n(us * 1_000, count).unwrap();
-        encode(&times)
-    }
+    use crate::fixture::{self, times};
 
     /// A load of ten seconds with two requests, the first of which has times in two of its twentieths.
     fn result() -> LoadResult {
