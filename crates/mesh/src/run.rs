@@ -17,13 +17,14 @@ use std::time::{Duration, Instant};
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Cluster, Refused};
+use hoptax_load::Pace;
 use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, StudyResult, grouped};
 use hoptax_session::{Failure, Interrupt, Say, Update};
 use humantime::format_rfc3339_seconds;
 
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice, Source};
-use crate::plan::Plan;
+use crate::plan::{Plan, SATURATION_SLICE};
 use crate::source::{
     CpuTime, LONGEST_SLICE, SETTLING, gap_of_readings_s, longest_wait, quiet_s, slice_s, usual_slice_s,
 };
@@ -38,7 +39,7 @@ use pods::{Place, Pods};
 use polls::{Idle, Poller, Sampler};
 use prometheus::Prometheus;
 use readers::{Readers, Unread};
-use sending::{answers, send, send_at_saturation};
+use sending::{answers, send};
 
 /// Polling interval of an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -151,7 +152,8 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             answers(plan, arm, context)?;
             let sampler = Sampler::begin(context.cluster.context(), poller.again())?;
             let began_s = began.elapsed().as_secs_f64();
-            let load = send(plan, arm, measured.source.slice_s, context);
+            let slice = Duration::from_secs_f64(measured.source.slice_s);
+            let load = send(plan, arm, Some(Pace::Constant(plan.asked.rate)), slice, context);
             let polls = sampler.end();
             let (load, polls) = (load?, polls?);
             context.interrupt.check()?;
@@ -190,7 +192,7 @@ fn at_saturation(
         let arm = pods.arm(index);
         answers(plan, arm, context)?;
         let began_s = began.elapsed().as_secs_f64();
-        let load = send_at_saturation(plan, arm, context)?;
+        let load = send(plan, arm, None, SATURATION_SLICE, context)?;
         context.interrupt.check()?;
         Ok(Slice { arm: index, began_s, load, proxies: Vec::new(), origin: None })
     };
