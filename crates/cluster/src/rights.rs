@@ -47,21 +47,18 @@ impl Missing {
             Request::Forward => "pods/portforward",
         };
         Self {
-            user: user_of(message),
+            user: quoted(message, "User \""),
             verb: verb_of(message).unwrap_or_else(|| "get".to_owned()),
-            group: group_of(message),
-            resource: resource_of(message).unwrap_or_else(|| resource.to_owned()),
+            group: quoted(message, "API group \"").unwrap_or_default(),
+            resource: quoted(message, "resource \"").unwrap_or_else(|| resource.to_owned()),
         }
     }
 
     /// The right in a message of the RBAC authorizer; none for other refusals, such as a quota.
     pub fn stated(message: &str) -> Option<Self> {
-        Some(Self {
-            user: user_of(message),
-            verb: verb_of(message)?,
-            group: group_of(message),
-            resource: resource_of(message)?,
-        })
+        // Then nothing is taken from the request.
+        let is_stated = verb_of(message).is_some() && quoted(message, "resource \"").is_some();
+        is_stated.then(|| Self::from_message(message, Request::Read))
     }
 }
 
@@ -70,20 +67,8 @@ fn quoted(message: &str, before: &str) -> Option<String> {
     rest.split_once('"').map(|(quoted, _)| quoted.to_owned())
 }
 
-fn user_of(message: &str) -> Option<String> {
-    quoted(message, "User \"")
-}
-
 fn verb_of(message: &str) -> Option<String> {
     message.split_once(" cannot ").and_then(|(_, rest)| rest.split(' ').next()).map(str::to_owned)
-}
-
-fn group_of(message: &str) -> String {
-    quoted(message, "API group \"").unwrap_or_default()
-}
-
-fn resource_of(message: &str) -> Option<String> {
-    quoted(message, "resource \"")
 }
 
 /// The rules for agents in pods. The right to read services keeps agents off the nodes of their pods; nothing else fails without it.
