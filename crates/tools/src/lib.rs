@@ -74,63 +74,39 @@ mod tests {
 
     #[test]
     fn counters_of_any_size_do_not_panic() {
-        let large = u64::MAX.to_string();
         for (tool, text) in [
             (
                 "ab",
-                format!(
-                    "Complete requests: {large}\nNon-2xx responses: {large}\nFailed requests: {large}\n(Connect: {large}, Receive: {large}, Exceptions: {large})\n"
-                ),
+                "Complete requests: LARGE\nNon-2xx responses: LARGE\nFailed requests: LARGE\n(Connect: LARGE, Receive: LARGE, Exceptions: LARGE)\n",
             ),
             (
                 "wrk",
-                format!(
-                    "{large} requests in 2s\nSocket errors: connect {large}, read {large}, write {large}, timeout {large}\nNon-2xx or 3xx responses: {large}\n"
-                ),
+                "LARGE requests in 2s\nSocket errors: connect LARGE, read LARGE, write LARGE, timeout LARGE\nNon-2xx or 3xx responses: LARGE\n",
             ),
             (
                 "hey",
-                format!(
-                    "Total: 1 secs\nRequests/sec: {large}\n\nStatus code distribution:\n[200] {large}\n[503] {large}\n\nError distribution:\n[{large}] x\n"
-                ),
+                "Total: 1 secs\nRequests/sec: LARGE\n\nStatus code distribution:\n[200] LARGE\n[503] LARGE\n\nError distribution:\n[LARGE] x\n",
             ),
             (
                 "h2load",
-                format!(
-                    "finished in 1s, {large} req/s\nrequests: {large} total, {large} done, {large} succeeded, {large} failed, {large} errored\n"
-                ),
+                "finished in 1s, LARGE req/s\nrequests: LARGE total, LARGE done, LARGE succeeded, LARGE failed, LARGE errored\n",
             ),
             (
                 "oha",
-                format!(
-                    "{{\"summary\":{{\"requestsPerSec\":1}},\"statusCodeDistribution\":{{\"200\":{large},\"503\":{large}}},\"errorDistribution\":{{\"a\":{large},\"b\":{large}}}}}"
-                ),
+                r#"{"summary":{"requestsPerSec":1},"statusCodeDistribution":{"200":LARGE,"503":LARGE},"errorDistribution":{"a":LARGE,"b":LARGE}}"#,
             ),
-            (
-                "vegeta",
-                format!(
-                    "{{\"latencies\":{{}},\"requests\":{large},\"status_codes\":{{\"200\":{large},\"0\":{large}}}}}"
-                ),
-            ),
+            ("vegeta", r#"{"latencies":{},"requests":LARGE,"status_codes":{"200":LARGE,"0":LARGE}}"#),
             (
                 "k6",
-                format!(
-                    "{{\"metrics\":{{\"http_reqs\":{{\"count\":{large}}},\"http_req_failed\":{{\"passes\":{large},\"fails\":{large}}}}}}}"
-                ),
+                r#"{"metrics":{"http_reqs":{"count":LARGE},"http_req_failed":{"passes":LARGE,"fails":LARGE}}}"#,
             ),
-            (
-                "fortio",
-                format!(
-                    "{{\"DurationHistogram\":{{\"Count\":{large}}},\"RetCodes\":{{\"200\":{large},\"-1\":{large}}}}}"
-                ),
-            ),
+            ("fortio", r#"{"DurationHistogram":{"Count":LARGE},"RetCodes":{"200":LARGE,"-1":LARGE}}"#),
             (
                 "bombardier",
-                format!(
-                    "{{\"result\":{{\"timeTakenSeconds\":1,\"req1xx\":{large},\"req2xx\":{large},\"req3xx\":{large},\"req4xx\":{large},\"req5xx\":{large},\"others\":{large},\"errors\":[{{\"count\":{large}}},{{\"count\":{large}}}]}}}}"
-                ),
+                r#"{"result":{"timeTakenSeconds":1,"req1xx":LARGE,"req2xx":LARGE,"req3xx":LARGE,"req4xx":LARGE,"req5xx":LARGE,"others":LARGE,"errors":[{"count":LARGE},{"count":LARGE}]}}"#,
             ),
         ] {
+            let text = text.replace("LARGE", &u64::MAX.to_string());
             let result = import(find(tool).unwrap(), &text, None)
                 .unwrap_or_else(|problem| panic!("{tool}: {problem}"));
             assert!(result.imported.is_some(), "{tool}");
