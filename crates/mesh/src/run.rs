@@ -35,7 +35,7 @@ use kubelets::Kubelets;
 use lab::{Lab, node, version};
 use patience::{PATIENCE, Trouble};
 use placed::{absent, shared};
-use pods::{Place, Pods};
+use pods::{Pods, nodes_of};
 use polls::{Idle, Poller, Sampler};
 use prometheus::Prometheus;
 use readers::{Readers, Unread};
@@ -126,16 +126,17 @@ fn now() -> String {
 }
 
 fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Instant) -> Result<(), Failure> {
-    let mut place = Place::new(&plan.asked);
+    // All rounds have the nodes of the first round, so that rounds are comparable.
+    let mut asked = plan.asked.clone();
     let mut idle = Idle::default();
     for number in 0..plan.asked.rounds {
         let mut round = Round { began_at: now(), ..Round::default() };
-        let pods = Pods::come(plan, number, &mut place, context)?;
+        let pods = Pods::come(plan, number, &mut asked, context)?;
+        let nodes = nodes_of(&asked);
         if number == 0 {
-            describe(&mut measured.environment, plan, &place, &pods, context)?;
+            describe(&mut measured.environment, plan, &nodes, &pods, context)?;
             measured.proxies = pods.proxies(plan);
         }
-        let nodes: Vec<String> = place.nodes().map(str::to_owned).collect();
         let others = shared_on(plan, &nodes, context)?;
         let mut poller = poller(plan, number, &mut measured.source, &pods, &nodes, context)?;
         if let Some(cluster) = &mut measured.environment.cluster {
@@ -384,15 +385,14 @@ fn no_shared(absent: &Shared, node: &str) -> Failure {
 fn describe(
     environment: &mut Environment,
     plan: &Plan,
-    place: &Place,
+    names: &[String],
     pods: &Pods,
     context: Context<'_>,
 ) -> Result<(), Failure> {
     let mut nodes = Vec::new();
-    for name in place.nodes() {
+    for name in names {
         nodes.push(node(context.cluster, name).map_err(of_cluster)?);
     }
-    let names: Vec<String> = place.nodes().map(str::to_owned).collect();
     let images = pods.images(plan);
     if let Some(first) = nodes.first() {
         environment.kernel.clone_from(&first.kernel);
@@ -403,7 +403,7 @@ fn describe(
     environment.proxy_version = images.first().cloned();
     if let Some(cluster) = &mut environment.cluster {
         (cluster.nodes, cluster.proxies) = (nodes, images);
-        cluster.networks = networks(context.cluster, &names);
+        cluster.networks = networks(context.cluster, names);
         cluster.control_planes = control_planes(context.cluster);
     }
     Ok(())
