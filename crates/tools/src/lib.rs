@@ -123,36 +123,31 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_rate_below_one_is_exact_or_unsupported() {
-        let offer = |rate| Offer {
-            url: "http://127.0.0.1:1/",
-            program: Path::new("TOOL"),
-            folder: Path::new("FOLDER"),
-            rate: Some(rate),
-            connections: 1,
-            seconds: 5,
-        };
-        let vegeta = |rate| (find("vegeta").unwrap().command)(&offer(rate)).unwrap().join(" ");
-        assert!(vegeta(0.4).contains("-rate 1/2500000000ns "), "{}", vegeta(0.4));
-        assert!(vegeta(2.5).contains("-rate 1/400000000ns "), "{}", vegeta(2.5));
-        let k6 = (find("k6").unwrap().script.unwrap())(&offer(0.4));
-        assert!(k6.contains("rate: 1, timeUnit: '2500000000ns'"), "{k6}");
-        for name in ["wrk2", "nighthawk", "bombardier"] {
-            assert!((find(name).unwrap().command)(&offer(0.4)).is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn every_tool_supports_a_closed_or_an_open_loop() {
-        let offer = |rate| Offer {
+    fn offer(rate: Option<f64>) -> Offer<'static> {
+        Offer {
             url: "http://127.0.0.1:1/a?b=c",
             program: Path::new("TOOL"),
             folder: Path::new("FOLDER"),
             rate,
             connections: 16,
             seconds: 5,
-        };
+        }
+    }
+
+    #[test]
+    fn a_rate_below_one_is_exact_or_unsupported() {
+        let vegeta = |rate| (find("vegeta").unwrap().command)(&offer(Some(rate))).unwrap().join(" ");
+        assert!(vegeta(0.4).contains("-rate 1/2500000000ns "), "{}", vegeta(0.4));
+        assert!(vegeta(2.5).contains("-rate 1/400000000ns "), "{}", vegeta(2.5));
+        let k6 = (find("k6").unwrap().script.unwrap())(&offer(Some(0.4)));
+        assert!(k6.contains("rate: 1, timeUnit: '2500000000ns'"), "{k6}");
+        for name in ["wrk2", "nighthawk", "bombardier"] {
+            assert!((find(name).unwrap().command)(&offer(Some(0.4))).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_tool_supports_a_closed_or_an_open_loop() {
         let lines: Vec<String> = ALL
             .iter()
             .flat_map(|tool| [None, Some(1_000.0), Some(0.3)].map(|rate| (tool, offer(rate))))
