@@ -257,8 +257,7 @@ impl<'a> Control<'a> {
         let until_ns = after(at_ns, &[warmup, record, planned.timeout(), REPORT_TIME]);
         if is_watched {
             let (warmup_s, record_s) = (warmup.as_secs_f64(), record.as_secs_f64());
-            self.ledger.seconds =
-                Some(Seconds::new(came.len(), planned.rate().is_some(), warmup_s, record_s));
+            self.ledger.seconds = Some(Seconds::new(came.len(), planned.rate.is_some(), warmup_s, record_s));
         }
         for number in came {
             if let Some(entry) = self.ledger.entries.get_mut(number) {
@@ -275,7 +274,7 @@ impl<'a> Control<'a> {
         };
         (self.notify)(Notice::Note(&note));
         let from_unix_s = since_1970(at_ns).saturating_add(warmup).as_secs_f64();
-        Ok(Common { rate: planned.rate(), of, start_ns: at_ns, from_unix_s })
+        Ok(Common { rate: planned.rate, of, start_ns: at_ns, from_unix_s })
     }
 
     /// Waits until every agent has reported or is lost. An interrupt stops the load, and the agents report what they have.

@@ -58,7 +58,7 @@ impl PlannedShare {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SentLoad {
-    urls: Vec<String>,
+    pub(crate) urls: Vec<String>,
     weights: Vec<f64>,
     protocol: Option<String>,
     method: String,
@@ -78,7 +78,8 @@ pub struct SentLoad {
     trusts_all: bool,
     resumes: bool,
     seed: u64,
-    rate: Option<f64>,
+    /// The planned rate of all agents; none in a closed loop.
+    pub(crate) rate: Option<f64>,
     arrivals: String,
     think: Option<String>,
     when_busy: String,
@@ -87,9 +88,9 @@ pub struct SentLoad {
     duration_ns: Option<u64>,
     count: Option<u64>,
     warmup_ns: Option<u64>,
-    never_halt: NeverHalt,
-    percentiles: Vec<f64>,
-    max_error_share: Option<f64>,
+    pub(crate) never_halt: NeverHalt,
+    pub(crate) percentiles: Vec<f64>,
+    pub(crate) max_error_share: Option<f64>,
 }
 
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -199,16 +200,6 @@ impl SentLoad {
         })
     }
 
-    /// The URLs of its requests.
-    pub(crate) fn urls(&self) -> &[String] {
-        &self.urls
-    }
-
-    /// The planned rate of all agents; none in a closed loop.
-    pub(crate) fn rate(&self) -> Option<f64> {
-        self.rate
-    }
-
     /// The time limit of a request.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_nanos(self.timeout_ns)
@@ -311,18 +302,6 @@ impl SentLoad {
             count: self.count,
             warmup: self.warmup_ns.map(Duration::from_nanos),
         })
-    }
-
-    pub(crate) fn never_halt(&self) -> NeverHalt {
-        self.never_halt
-    }
-
-    pub(crate) fn percentiles(&self) -> &[f64] {
-        &self.percentiles
-    }
-
-    pub(crate) fn max_error_share(&self) -> Option<f64> {
-        self.max_error_share
     }
 }
 

@@ -47,21 +47,18 @@ impl Missing {
             Request::Forward => "pods/portforward",
         };
         Self {
-            user: user_of(message),
+            user: quoted(message, "User \""),
             verb: verb_of(message).unwrap_or_else(|| "get".to_owned()),
-            group: group_of(message),
-            resource: resource_of(message).unwrap_or_else(|| resource.to_owned()),
+            group: quoted(message, "API group \"").unwrap_or_default(),
+            resource: quoted(message, "resource \"").unwrap_or_else(|| resource.to_owned()),
         }
     }
 
     /// The right in a message of the RBAC authorizer; none for other refusals, such as a quota.
     pub fn stated(message: &str) -> Option<Self> {
-        Some(Self {
-            user: user_of(message),
-            verb: verb_of(message)?,
-            group: group_of(message),
-            resource: resource_of(message)?,
-        })
+        // Then nothing is taken from the request.
+        let is_stated = verb_of(message).is_some() && quoted(message, "resource \"").is_some();
+        is_stated.then(|| Self::from_message(message, Request::Read))
     }
 }
 
@@ -70,20 +67,8 @@ fn quoted(message: &str, before: &str) -> Option<String> {
     rest.split_once('"').map(|(quoted, _)| quoted.to_owned())
 }
 
-fn user_of(message: &str) -> Option<String> {
-    quoted(message, "User \"")
-}
-
 fn verb_of(message: &str) -> Option<String> {
     message.split_once(" cannot ").and_then(|(_, rest)| rest.split(' ').next()).map(str::to_owned)
-}
-
-fn group_of(message: &str) -> String {
-    quoted(message, "API group \"").unwrap_or_default()
-}
-
-fn resource_of(message: &str) -> Option<String> {
-    quoted(message, "resource \"")
 }
 
 /// The rules for agents in pods. The right to read services keeps agents off the nodes of their pods; nothing else fails without it.
@@ -212,38 +197,32 @@ mod tests {
         "shop/cart-1".parse().unwrap()
     }
 
+    fn missing(user: Option<&str>, right: [&str; 3]) -> Missing {
+        let [verb, group, resource] = right.map(str::to_owned);
+        Missing { user: user.map(str::to_owned), verb, group, resource }
+    }
+
     #[test]
     fn the_missing_right_is_that_of_the_message() {
         let message = "pods \"cart-1\" is forbidden: User \"alice\" cannot create resource \"pods/portforward\" in API group \"\" in the \
                        namespace \"shop\"";
-        let expected = Missing {
-            user: Some("alice".to_owned()),
-            verb: "create".to_owned(),
-            group: String::new(),
-            resource: "pods/portforward".to_owned(),
-        };
+        let expected = missing(Some("alice"), ["create", "", "pods/portforward"]);
         assert_eq!(Missing::from_message(message, Request::Read), expected);
         let other = Missing::from_message("denied by policy", Request::Forward);
-        let expected = Missing {
-            user: None,
-            verb: "get".to_owned(),
-            group: String::new(),
-            resource: "pods/portforward".to_owned(),
-        };
-        assert_eq!(other, expected);
+        assert_eq!(other, missing(None, ["get", "", "pods/portforward"]));
         assert_eq!(Missing::from_message("denied", Request::Read).resource, "pods");
     }
 
-    /// The documents of a rule, each with its subject or its rules.
-    fn documents(user: Option<&str>) -> Vec<Value> {
-        let rule = rule(&pod(), user);
-        rule.split("---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect()
+    /// The documents of a rule: the one with its rights, and the one with its subject.
+    fn documents(rule: &str) -> [Value; 2] {
+        let (role, binding) = rule.split_once("---\n").unwrap();
+        [role, binding].map(|document| serde_saphyr::from_str(document).unwrap())
     }
 
     #[test]
     fn the_rule_grants_the_two_rights_in_the_namespace_of_the_pod_to_the_user() {
-        let documents_of_user = documents(Some("alice: \"a\""));
-        let [role, binding] = documents_of_user.as_slice() else { panic!("{documents_of_user:?}") };
+        let of = |user: Option<&str>| documents(&rule(&pod(), user));
+        let [role, binding] = of(Some("alice: \"a\""));
         assert_eq!(role["metadata"]["namespace"], "shop");
         assert_eq!(
             role["rules"],
@@ -257,9 +236,9 @@ mod tests {
             binding["subjects"],
             json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice: \"a\""}])
         );
-        assert_eq!(documents(None)[1]["subjects"][0]["name"], "YOUR-USER");
+        assert_eq!(of(None)[1]["subjects"][0]["name"], "YOUR-USER");
         assert_eq!(
-            documents(Some("system:serviceaccount:ci:gate"))[1]["subjects"],
+            of(Some("system:serviceaccount:ci:gate"))[1]["subjects"],
             json!([{"kind": "ServiceAccount", "namespace": "ci", "name": "gate"}])
         );
     }
@@ -290,29 +269,19 @@ mod tests {
     }
 
     #[test]
-    fn the_file_for_agents_is_the_rule_that_errors_print() {
-        let text = deployed("rbac.yaml");
-        let rule = rule_of_agents(&"hoptax".parse().unwrap(), None);
-        let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
-        assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");
-        assert_eq!(stated, rule, "{rule}");
-    }
-
-    #[test]
-    fn the_file_for_a_mesh_is_the_rule_that_errors_print() {
-        let text = deployed("mesh-rbac.yaml");
-        let rule = rule_of_mesh(None, &[]);
-        let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
-        assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");
-        assert_eq!(stated, rule, "{rule}");
+    fn the_files_for_agents_and_for_a_mesh_are_the_rules_that_errors_print() {
+        let of_agents = rule_of_agents(&"hoptax".parse().unwrap(), None);
+        for (name, rule) in [("rbac.yaml", of_agents), ("mesh-rbac.yaml", rule_of_mesh(None, &[]))] {
+            let text = deployed(name);
+            let (comment, stated) = text.split_at(text.find("apiVersion").unwrap());
+            assert!(comment.lines().all(|line| line.starts_with('#')), "{comment}");
+            assert_eq!(stated, rule, "{name}: {rule}");
+        }
     }
 
     #[test]
     fn agents_need_no_right_outside_of_the_namespace_and_none_to_read_secrets() {
-        let rule = rule_of_agents(&"perf".parse().unwrap(), Some("alice"));
-        let (role, binding) = rule.split_once("---\n").unwrap();
-        let role: Value = serde_saphyr::from_str(role).unwrap();
-        let binding: Value = serde_saphyr::from_str(binding).unwrap();
+        let [role, binding] = documents(&rule_of_agents(&"perf".parse().unwrap(), Some("alice")));
         assert_eq!((&role["kind"], &role["metadata"]["namespace"]), (&json!("Role"), &json!("perf")));
         assert_eq!(binding["subjects"][0]["name"], "alice");
         let verbs_of = |name: &str| {
@@ -327,10 +296,7 @@ mod tests {
 
     #[test]
     fn a_mesh_is_measured_without_rights_to_read_secrets_or_to_change_what_is_there() {
-        let rule = rule_of_mesh(Some("alice"), &[]);
-        let (role, binding) = rule.split_once("---\n").unwrap();
-        let role: Value = serde_saphyr::from_str(role).unwrap();
-        let binding: Value = serde_saphyr::from_str(binding).unwrap();
+        let [role, binding] = documents(&rule_of_mesh(Some("alice"), &[]));
         assert_eq!((&role["kind"], &binding["kind"]), (&json!("ClusterRole"), &json!("ClusterRoleBinding")));
         assert_eq!(
             (&binding["roleRef"]["name"], &binding["subjects"][0]["name"]),
@@ -360,10 +326,8 @@ mod tests {
             of("batch", "services"),
             of("security.istio.io", "authorizationpolicies"),
         ];
-        let rule = rule_of_mesh(None, &made);
-        let role: Value = serde_saphyr::from_str(rule.split_once("---\n").unwrap().0).unwrap();
-        let own: Value =
-            serde_saphyr::from_str(rule_of_mesh(None, &[]).split_once("---\n").unwrap().0).unwrap();
+        let [role, _] = documents(&rule_of_mesh(None, &made));
+        let [own, _] = documents(&rule_of_mesh(None, &[]));
         let (rules, own) = (role["rules"].as_array().unwrap(), own["rules"].as_array().unwrap());
         let (before, more) = rules.split_at(own.len());
         assert_eq!(before, own.as_slice());
@@ -379,12 +343,7 @@ mod tests {
     #[test]
     fn a_right_is_stated_only_by_the_authorizer_of_rules() {
         let message = "jobs.batch is forbidden: User \"alice\" cannot create resource \"jobs\" in API group \"batch\" in the namespace \"a\"";
-        let expected = Missing {
-            user: Some("alice".to_owned()),
-            verb: "create".to_owned(),
-            group: "batch".to_owned(),
-            resource: "jobs".to_owned(),
-        };
+        let expected = missing(Some("alice"), ["create", "batch", "jobs"]);
         assert_eq!(Missing::stated(message), Some(expected));
         assert_eq!(Missing::stated("jobs.batch \"a\" is forbidden: exceeded quota: q"), None);
     }

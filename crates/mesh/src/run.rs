@@ -17,13 +17,14 @@ use std::time::{Duration, Instant};
 use hoptax_checks::thresholds::Limits;
 use hoptax_cluster::usage::Container;
 use hoptax_cluster::{Cluster, Refused};
+use hoptax_load::Pace;
 use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, StudyResult, grouped};
 use hoptax_session::{Failure, Interrupt, Say, Update};
 use humantime::format_rfc3339_seconds;
 
 use crate::evidence::result;
 use crate::measured::{Measured, Round, Slice, Source};
-use crate::plan::Plan;
+use crate::plan::{Plan, SATURATION_SLICE};
 use crate::source::{
     CpuTime, LONGEST_SLICE, SETTLING, gap_of_readings_s, longest_wait, quiet_s, slice_s, usual_slice_s,
 };
@@ -34,11 +35,11 @@ use kubelets::Kubelets;
 use lab::{Lab, node, version};
 use patience::{PATIENCE, Trouble};
 use placed::{absent, shared};
-use pods::{Place, Pods};
+use pods::{Pods, nodes_of};
 use polls::{Idle, Poller, Sampler};
 use prometheus::Prometheus;
 use readers::{Readers, Unread};
-use sending::{answers, send, send_at_saturation};
+use sending::{answers, send};
 
 /// Polling interval of an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -125,16 +126,17 @@ fn now() -> String {
 }
 
 fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Instant) -> Result<(), Failure> {
-    let mut place = Place::new(&plan.asked);
+    // All rounds have the nodes of the first round, so that rounds are comparable.
+    let mut asked = plan.asked.clone();
     let mut idle = Idle::default();
     for number in 0..plan.asked.rounds {
         let mut round = Round { began_at: now(), ..Round::default() };
-        let pods = Pods::come(plan, number, &mut place, context)?;
+        let pods = Pods::come(plan, number, &mut asked, context)?;
+        let nodes = nodes_of(&asked);
         if number == 0 {
-            describe(&mut measured.environment, plan, &place, &pods, context)?;
+            describe(&mut measured.environment, plan, &nodes, &pods, context)?;
             measured.proxies = pods.proxies(plan);
         }
-        let nodes: Vec<String> = place.nodes().map(str::to_owned).collect();
         let others = shared_on(plan, &nodes, context)?;
         let mut poller = poller(plan, number, &mut measured.source, &pods, &nodes, context)?;
         if let Some(cluster) = &mut measured.environment.cluster {
@@ -151,7 +153,8 @@ fn rounds(plan: &Plan, context: Context<'_>, measured: &mut Measured, began: Ins
             answers(plan, arm, context)?;
             let sampler = Sampler::begin(context.cluster.context(), poller.again())?;
             let began_s = began.elapsed().as_secs_f64();
-            let load = send(plan, arm, measured.source.slice_s, context);
+            let slice = Duration::from_secs_f64(measured.source.slice_s);
+            let load = send(plan, arm, Some(Pace::Constant(plan.asked.rate)), slice, context);
             let polls = sampler.end();
             let (load, polls) = (load?, polls?);
             context.interrupt.check()?;
@@ -190,7 +193,7 @@ fn at_saturation(
         let arm = pods.arm(index);
         answers(plan, arm, context)?;
         let began_s = began.elapsed().as_secs_f64();
-        let load = send_at_saturation(plan, arm, context)?;
+        let load = send(plan, arm, None, SATURATION_SLICE, context)?;
         context.interrupt.check()?;
         Ok(Slice { arm: index, began_s, load, proxies: Vec::new(), origin: None })
     };
@@ -382,15 +385,14 @@ fn no_shared(absent: &Shared, node: &str) -> Failure {
 fn describe(
     environment: &mut Environment,
     plan: &Plan,
-    place: &Place,
+    names: &[String],
     pods: &Pods,
     context: Context<'_>,
 ) -> Result<(), Failure> {
     let mut nodes = Vec::new();
-    for name in place.nodes() {
+    for name in names {
         nodes.push(node(context.cluster, name).map_err(of_cluster)?);
     }
-    let names: Vec<String> = place.nodes().map(str::to_owned).collect();
     let images = pods.images(plan);
     if let Some(first) = nodes.first() {
         environment.kernel.clone_from(&first.kernel);
@@ -401,7 +403,7 @@ fn describe(
     environment.proxy_version = images.first().cloned();
     if let Some(cluster) = &mut environment.cluster {
         (cluster.nodes, cluster.proxies) = (nodes, images);
-        cluster.networks = networks(context.cluster, &names);
+        cluster.networks = networks(context.cluster, names);
         cluster.control_planes = control_planes(context.cluster);
     }
     Ok(())

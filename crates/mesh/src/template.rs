@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use hoptax_cluster::Namespace;
 use hoptax_cluster::rights::GroupResource;
+use hoptax_functions::replaced;
 use hoptax_load::Expectation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -182,7 +183,7 @@ impl Template {
     pub fn filled(&self, namespace: &str, image: &str) -> Result<Self, String> {
         let words = [(NAMESPACE, namespace), (IMAGE, image)];
         let value = serde_json::to_value(self).map_err(|error| error.to_string())?;
-        serde_json::from_value(whole::replaced(value, &words)).map_err(|error| error.to_string())
+        serde_json::from_value(replaced(&value, &words)).map_err(|error| error.to_string())
     }
 
     /// The kinds of its objects, as named in the right to create them.

@@ -100,7 +100,7 @@ impl Exponential {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hoptax_result::LoadResult;
+    use hoptax_result::{LoadResult, Verdict, sample};
     use proptest::prelude::*;
 
     use super::*;
@@ -132,6 +132,32 @@ pub(crate) mod tests {
             prop_assert!(is_in, "p{}: {} {} {}", percentile, low_us, true_us, high_us);
         }
         Ok(())
+    }
+
+    /// Asserts that what a result does not state is not imported from the histograms with these names, of response and service time.
+    pub(crate) fn keeps_unstated(
+        [response, service]: [&str; 2],
+        text: fn(&LoadResult, &[Bucket], &[Bucket]) -> String,
+        import: fn(&str, Option<&str>) -> Result<LoadResult, String>,
+    ) {
+        let mut result = sample::load();
+        // A URL that looks like labels of OpenMetrics.
+        result.plan.url = "http://h/\\\",verdict=\"void\",of=\"".to_owned();
+        (result.latency.response.p99_us, result.latency.service.p99_9_us) = (None, None);
+        result.latency.response.at_least.p99_us = Some(1.0);
+        let times = buckets(&[1_000, 2_000]);
+        let both = text(&result, &times, &times);
+        let response = import(&both, Some(response)).unwrap();
+        assert_eq!(response.verdict, Verdict::Caution);
+        let response = response.latency.service;
+        assert!(response.p50_us.is_some() && response.p99_9_us.is_some(), "{response:?}");
+        assert_eq!((response.p99_us, response.mean_us), (None, None));
+        let service = import(&both, Some(service)).unwrap().latency.service;
+        assert!(service.p99_us.is_some() && service.mean_us.is_some(), "{service:?}");
+        assert_eq!(service.p99_9_us, None);
+        result.verdict = Verdict::Void;
+        let void = import(&text(&result, &times, &[]), None).unwrap();
+        assert_eq!((void.verdict, void.latency.service.p50_us), (Verdict::Void, None));
     }
 
     proptest! {

@@ -159,6 +159,12 @@ mod tests {
         result
     }
 
+    /// The times that the formats of several tools have.
+    pub(super) fn service_times(result: &LoadResult) -> [Option<f64>; 7] {
+        let of = &result.latency.service;
+        [of.min_us, of.mean_us, of.p50_us, of.p90_us, of.p99_us, of.p99_9_us, of.max_us]
+    }
+
     #[test]
     fn percentiles_that_are_not_known_are_named() {
         assert_eq!(unstated(&sample::latency(100.0), &[]), (String::new(), String::new()));

@@ -74,63 +74,39 @@ mod tests {
 
     #[test]
     fn counters_of_any_size_do_not_panic() {
-        let large = u64::MAX.to_string();
         for (tool, text) in [
             (
                 "ab",
-                format!(
-                    "Complete requests: {large}\nNon-2xx responses: {large}\nFailed requests: {large}\n(Connect: {large}, Receive: {large}, Exceptions: {large})\n"
-                ),
+                "Complete requests: LARGE\nNon-2xx responses: LARGE\nFailed requests: LARGE\n(Connect: LARGE, Receive: LARGE, Exceptions: LARGE)\n",
             ),
             (
                 "wrk",
-                format!(
-                    "{large} requests in 2s\nSocket errors: connect {large}, read {large}, write {large}, timeout {large}\nNon-2xx or 3xx responses: {large}\n"
-                ),
+                "LARGE requests in 2s\nSocket errors: connect LARGE, read LARGE, write LARGE, timeout LARGE\nNon-2xx or 3xx responses: LARGE\n",
             ),
             (
                 "hey",
-                format!(
-                    "Total: 1 secs\nRequests/sec: {large}\n\nStatus code distribution:\n[200] {large}\n[503] {large}\n\nError distribution:\n[{large}] x\n"
-                ),
+                "Total: 1 secs\nRequests/sec: LARGE\n\nStatus code distribution:\n[200] LARGE\n[503] LARGE\n\nError distribution:\n[LARGE] x\n",
             ),
             (
                 "h2load",
-                format!(
-                    "finished in 1s, {large} req/s\nrequests: {large} total, {large} done, {large} succeeded, {large} failed, {large} errored\n"
-                ),
+                "finished in 1s, LARGE req/s\nrequests: LARGE total, LARGE done, LARGE succeeded, LARGE failed, LARGE errored\n",
             ),
             (
                 "oha",
-                format!(
-                    "{{\"summary\":{{\"requestsPerSec\":1}},\"statusCodeDistribution\":{{\"200\":{large},\"503\":{large}}},\"errorDistribution\":{{\"a\":{large},\"b\":{large}}}}}"
-                ),
+                r#"{"summary":{"requestsPerSec":1},"statusCodeDistribution":{"200":LARGE,"503":LARGE},"errorDistribution":{"a":LARGE,"b":LARGE}}"#,
             ),
-            (
-                "vegeta",
-                format!(
-                    "{{\"latencies\":{{}},\"requests\":{large},\"status_codes\":{{\"200\":{large},\"0\":{large}}}}}"
-                ),
-            ),
+            ("vegeta", r#"{"latencies":{},"requests":LARGE,"status_codes":{"200":LARGE,"0":LARGE}}"#),
             (
                 "k6",
-                format!(
-                    "{{\"metrics\":{{\"http_reqs\":{{\"count\":{large}}},\"http_req_failed\":{{\"passes\":{large},\"fails\":{large}}}}}}}"
-                ),
+                r#"{"metrics":{"http_reqs":{"count":LARGE},"http_req_failed":{"passes":LARGE,"fails":LARGE}}}"#,
             ),
-            (
-                "fortio",
-                format!(
-                    "{{\"DurationHistogram\":{{\"Count\":{large}}},\"RetCodes\":{{\"200\":{large},\"-1\":{large}}}}}"
-                ),
-            ),
+            ("fortio", r#"{"DurationHistogram":{"Count":LARGE},"RetCodes":{"200":LARGE,"-1":LARGE}}"#),
             (
                 "bombardier",
-                format!(
-                    "{{\"result\":{{\"timeTakenSeconds\":1,\"req1xx\":{large},\"req2xx\":{large},\"req3xx\":{large},\"req4xx\":{large},\"req5xx\":{large},\"others\":{large},\"errors\":[{{\"count\":{large}}},{{\"count\":{large}}}]}}}}"
-                ),
+                r#"{"result":{"timeTakenSeconds":1,"req1xx":LARGE,"req2xx":LARGE,"req3xx":LARGE,"req4xx":LARGE,"req5xx":LARGE,"others":LARGE,"errors":[{"count":LARGE},{"count":LARGE}]}}"#,
             ),
         ] {
+            let text = text.replace("LARGE", &u64::MAX.to_string());
             let result = import(find(tool).unwrap(), &text, None)
                 .unwrap_or_else(|problem| panic!("{tool}: {problem}"));
             assert!(result.imported.is_some(), "{tool}");
@@ -147,36 +123,31 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_rate_below_one_is_exact_or_unsupported() {
-        let offer = |rate| Offer {
-            url: "http://127.0.0.1:1/",
-            program: Path::new("TOOL"),
-            folder: Path::new("FOLDER"),
-            rate: Some(rate),
-            connections: 1,
-            seconds: 5,
-        };
-        let vegeta = |rate| (find("vegeta").unwrap().command)(&offer(rate)).unwrap().join(" ");
-        assert!(vegeta(0.4).contains("-rate 1/2500000000ns "), "{}", vegeta(0.4));
-        assert!(vegeta(2.5).contains("-rate 1/400000000ns "), "{}", vegeta(2.5));
-        let k6 = (find("k6").unwrap().script.unwrap())(&offer(0.4));
-        assert!(k6.contains("rate: 1, timeUnit: '2500000000ns'"), "{k6}");
-        for name in ["wrk2", "nighthawk", "bombardier"] {
-            assert!((find(name).unwrap().command)(&offer(0.4)).is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn every_tool_supports_a_closed_or_an_open_loop() {
-        let offer = |rate| Offer {
+    fn offer(rate: Option<f64>) -> Offer<'static> {
+        Offer {
             url: "http://127.0.0.1:1/a?b=c",
             program: Path::new("TOOL"),
             folder: Path::new("FOLDER"),
             rate,
             connections: 16,
             seconds: 5,
-        };
+        }
+    }
+
+    #[test]
+    fn a_rate_below_one_is_exact_or_unsupported() {
+        let vegeta = |rate| (find("vegeta").unwrap().command)(&offer(Some(rate))).unwrap().join(" ");
+        assert!(vegeta(0.4).contains("-rate 1/2500000000ns "), "{}", vegeta(0.4));
+        assert!(vegeta(2.5).contains("-rate 1/400000000ns "), "{}", vegeta(2.5));
+        let k6 = (find("k6").unwrap().script.unwrap())(&offer(Some(0.4)));
+        assert!(k6.contains("rate: 1, timeUnit: '2500000000ns'"), "{k6}");
+        for name in ["wrk2", "nighthawk", "bombardier"] {
+            assert!((find(name).unwrap().command)(&offer(Some(0.4))).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_tool_supports_a_closed_or_an_open_loop() {
         let lines: Vec<String> = ALL
             .iter()
             .flat_map(|tool| [None, Some(1_000.0), Some(0.3)].map(|rate| (tool, offer(rate))))

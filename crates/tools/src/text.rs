@@ -86,6 +86,11 @@ pub(crate) fn part(whole: u64, share: f64) -> Option<CountRange> {
     })
 }
 
+/// All requests but some.
+pub(crate) fn rest(all: u64, some: CountRange) -> CountRange {
+    CountRange { at_least: all.saturating_sub(some.at_most), at_most: all.saturating_sub(some.at_least) }
+}
+
 /// The sum of counts; the largest number if it is larger. Counters of strangers have any size.
 pub(crate) fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)

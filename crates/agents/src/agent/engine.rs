@@ -63,7 +63,7 @@ fn send(
     let planned = &share.load;
     share.check()?;
     let of = share.share()?;
-    let addresses = admitted(targets, planned.urls())?;
+    let addresses = admitted(targets, &planned.urls)?;
     let (load, schedule) = (planned.load(addresses)?, planned.schedule()?);
     let (sender, parts) = channel();
     let of_seconds = events.clone();
@@ -78,9 +78,9 @@ fn send(
         schedule,
         share: of,
         start: start(Arc::clone(&orders.stop), orders.start, events.clone()),
-        never_halt: planned.never_halt(),
-        percentiles: planned.percentiles().to_vec(),
-        max_error_share: planned.max_error_share(),
+        never_halt: planned.never_halt,
+        percentiles: planned.percentiles.clone(),
+        max_error_share: planned.max_error_share,
         intervals: vec![IntervalSink { length: EVERY, sender }],
     };
     let result = shared.send(&orders.stop, &|_| ());

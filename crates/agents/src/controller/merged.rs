@@ -319,16 +319,23 @@ mod tests {
         }
     }
 
-    /// The result of two agents, after a change of the report of the second.
-    fn of_two(change: impl FnOnce(&mut LoadResult)) -> Result<LoadResult, Failure> {
+    /// The result of two agents after a change of their reports. Their clocks are off by 5 us at most.
+    fn of_both(change: impl FnOnce(&mut [LoadResult; 2]), limits: Limits) -> Result<LoadResult, Failure> {
         let mut parts = [part(0), part(1)];
-        change(&mut parts[1]);
+        change(&mut parts);
         let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
         for ((index, part), entry) in (0..).zip(parts).zip(&mut ledger.entries) {
             (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
+            entry.before = Some(Offset { offset_ns: 0, error_ns: 5_000, sent_ns: START_NS });
         }
         let common = Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
-        merged_load(ledger.entries, common, &Sending::default()).map(|gathered| gathered.result)
+        let sending = Sending { limits, ..Sending::default() };
+        merged_load(ledger.entries, common, &sending).map(|gathered| gathered.result)
+    }
+
+    /// The result of two agents, after a change of the report of the second.
+    fn of_two(change: impl FnOnce(&mut LoadResult)) -> Result<LoadResult, Failure> {
+        of_both(|[_, second]| change(second), Limits::default())
     }
 
     #[test]
@@ -358,17 +365,8 @@ mod tests {
         let is_in_doubt = |share: f64| {
             let mut limits = Limits::default();
             limits.set("start-error-share", share).unwrap();
-            let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
-            for (index, entry) in (0..).zip(&mut ledger.entries) {
-                let mut part = part(index);
-                part.plan.arrivals = Some("burst=8".to_owned());
-                (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
-                entry.before = Some(Offset { offset_ns: 0, error_ns: 5_000, sent_ns: START_NS });
-            }
-            let common =
-                Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
-            let sending = Sending { limits, ..Sending::default() };
-            let result = merged_load(ledger.entries, common, &sending).unwrap().result;
+            let bursts = |part: &mut LoadResult| part.plan.arrivals = Some("burst=8".to_owned());
+            let result = of_both(|parts| parts.iter_mut().for_each(bursts), limits).unwrap();
             result.findings.iter().any(|finding| finding.id == "agents-start")
         };
         // The error is 10 us, and the p99 about 1,100 us.
@@ -388,23 +386,16 @@ mod tests {
 
     #[test]
     fn an_interrupt_before_all_measurements_is_an_interrupt_and_no_void_result() {
-        let of_agents = |interrupted: u32| {
-            let mut ledger = Ledger::new(["a".to_owned(), "b".to_owned()]);
-            for (index, entry) in (0..).zip(&mut ledger.entries) {
-                let mut part = part(index);
-                if index < interrupted {
-                    (part.ended_by, part.recorded_s, part.book) = (EndedBy::Interrupt, 0.0, Book::default());
-                }
-                (entry.index, entry.standing) = (Some(index), Standing::Reported(Box::new(part)));
-            }
-            let common =
-                Common { rate: Some(200.0), of: 2, start_ns: START_NS, from_unix_s: 1_767_323_045.0 };
-            merged_load(ledger.entries, common, &Sending::default())
+        let of_agents = |interrupted: usize| {
+            let interrupt = |part: &mut LoadResult| {
+                (part.ended_by, part.recorded_s, part.book) = (EndedBy::Interrupt, 0.0, Book::default());
+            };
+            of_both(|parts| parts.iter_mut().take(interrupted).for_each(interrupt), Limits::default())
         };
         let failure = of_agents(2).unwrap_err();
         assert!(failure.is_interrupt(), "{failure:?}");
         assert_eq!(failure.to_string(), "interrupted before the first measured request");
-        assert_eq!(of_agents(1).unwrap().result.book.answered, 1_000, "what was measured is kept");
+        assert_eq!(of_agents(1).unwrap().book.answered, 1_000, "what was measured is kept");
     }
 
     #[test]

@@ -47,9 +47,9 @@ fn agents_get_the_load_that_was_stated() {
     let planned: SentLoad = serde_json::from_str(&text).unwrap();
     assert_eq!(format!("{:?}", planned.load(Vec::new()).unwrap()), format!("{:?}", sending.load));
     assert_eq!(format!("{:?}", planned.schedule().unwrap()), format!("{:?}", sending.schedule));
-    assert_eq!(planned.percentiles(), [95.0]);
+    assert_eq!(planned.percentiles, [95.0]);
     // User information is not in the debug output above.
-    assert_eq!(planned.urls(), ["https://joe:secret@shop.test/a?b"]);
+    assert_eq!(planned.urls, ["https://joe:secret@shop.test/a?b"]);
 }
 
 /// An agent or a controller of another build would misread another form: such a change needs another version, which they refuse with what to

@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-use super::connection::{Connection, Failed};
+use super::connection::{Connection, Failed, ObjectMetadata};
 use super::{Forwarded, NotForwarded, open_port, runtime};
 use crate::described::Pod;
 use crate::job::pods::{Agent, Event, List, News, State, agents};
@@ -415,16 +415,8 @@ async fn refused(
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Left {
-    metadata: LeftMetadata,
+    metadata: ObjectMetadata,
     status: LeftStatus,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct LeftMetadata {
-    name: String,
-    namespace: String,
-    creation_timestamp: Option<Time>,
 }
 
 #[derive(Default, Deserialize)]
@@ -476,7 +468,7 @@ pub fn remove_left(context: Option<&str>, namespace: Option<&Namespace>) -> Resu
         let mut found = Removed::default();
         let now = Timestamp::now();
         for left in listed.items {
-            let LeftMetadata { name, namespace, .. } = &left.metadata;
+            let ObjectMetadata { name, namespace, .. } = &left.metadata;
             let shown = format!("{namespace}/{name}");
             if left.is_in_use(now) {
                 found.in_use.push(shown);

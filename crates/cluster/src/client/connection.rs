@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io;
 
 use hoptax_text::secrets::users_of_urls;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_client::client::AuthError;
 use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError, NamedCluster};
 use kube_client::{Client, Config};
@@ -16,6 +17,7 @@ use tokio::time::timeout;
 use super::direct::is_direct;
 use super::{SILENCE, silent};
 use crate::excerpt::excerpt;
+use crate::job::pods::List;
 use crate::refused::Refused;
 use crate::rights::Missing;
 
@@ -116,7 +118,7 @@ impl Connection {
 
     /// The names of the objects in a list; empty if the user may not read it.
     pub(super) async fn names(&self, path: &str) -> Vec<String> {
-        let list: Result<List, _> = self.send(http::Method::GET, path, METADATA_ALONE, None).await;
+        let list: Result<List<Object>, _> = self.send(http::Method::GET, path, METADATA_ALONE, None).await;
         list.map(|list| list.items.into_iter().map(|item| item.metadata.name).collect()).unwrap_or_default()
     }
 
@@ -245,20 +247,20 @@ fn is_without_proxy(server: &http::Uri) -> bool {
     server.host().is_some_and(|host| is_direct(host, server.port_u16().unwrap_or(usual), &no_proxy))
 }
 
-/// A list of objects of which only the names are needed.
-#[derive(Deserialize)]
-struct List {
-    items: Vec<Item>,
+/// The needed fields of an object of any kind.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Object {
+    pub(super) metadata: ObjectMetadata,
 }
 
-#[derive(Deserialize)]
-struct Item {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: String,
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ObjectMetadata {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    pub(super) creation_timestamp: Option<Time>,
+    pub(super) deletion_timestamp: Option<Time>,
 }
 
 /// The reason why there are no credentials. It does not quote the credentials program: its output may be a credential, and so may its

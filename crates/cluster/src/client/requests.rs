@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -11,7 +10,7 @@ use tokio::io::DuplexStream;
 use tokio::runtime::Runtime;
 
 use super::agents::{Left, Removed, selector};
-use super::connection::{Connection, Failed};
+use super::connection::{Connection, Failed, Object};
 use super::{Forwarded, NotForwarded, open_port, runtime};
 use crate::job::pods::{Event, List};
 use crate::job::{ARRIVAL, MESH_LABELS};
@@ -169,22 +168,7 @@ impl Cluster {
     }
 }
 
-/// The needed fields of a namespace or a pod.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Found {
-    metadata: FoundMetadata,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct FoundMetadata {
-    name: String,
-    creation_timestamp: Option<Time>,
-    deletion_timestamp: Option<Time>,
-}
-
-impl Found {
+impl Object {
     /// True if it is being deleted.
     fn is_ending(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
@@ -210,14 +194,14 @@ impl Found {
 pub fn remove_left_namespaces(context: Option<&str>) -> Result<Removed, Refused> {
     let cluster = Cluster::open(context)?;
     let path = format!("/api/v1/namespaces?{}", selector("labelSelector", &MESH_LABELS));
-    let all: List<Found> = cluster.get(&path, "list namespaces")?;
+    let all: List<Object> = cluster.get(&path, "list namespaces")?;
     let mut found = Removed::default();
     let now = Timestamp::now();
     // Deleting an object that is already being deleted is refused.
     for namespace in all.items.into_iter().filter(|namespace| !namespace.is_ending()) {
         let name = namespace.metadata.name.clone();
         let jobs: List<Left> = cluster.get(&format!("/apis/batch/v1/namespaces/{name}/jobs"), "list jobs")?;
-        let pods: List<Found> = cluster.get(&format!("/api/v1/namespaces/{name}/pods"), "list pods")?;
+        let pods: List<Object> = cluster.get(&format!("/api/v1/namespaces/{name}/pods"), "list pods")?;
         // A new namespace may be about to get its first pod.
         if namespace.is_younger(ARRIVAL, now)
             || jobs.items.iter().any(|job| job.is_in_use(now))
@@ -242,7 +226,7 @@ mod tests {
     fn pods_of_a_round_that_begins_or_ends_keep_their_namespace() {
         let now: Timestamp = "2026-01-02T03:10:00Z".parse().unwrap();
         let is_of_round = |metadata: Value| {
-            let pod: Found = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+            let pod: Object = serde_json::from_value(json!({"metadata": metadata})).unwrap();
             pod.is_of_round(now)
         };
         assert!(is_of_round(json!({"name": "origin-1", "creationTimestamp": "2026-01-02T03:07:00Z"})));

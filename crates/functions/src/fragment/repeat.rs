@@ -9,7 +9,7 @@ const FROM: &str = "from";
 /// The key of the least number of digits of its numbers; 4 without it.
 const DIGITS: &str = "digits";
 /// The character that stands for the number of a message in its texts.
-const NUMBER: char = '#';
+const NUMBER: &str = "#";
 
 /// All messages. One with `times: N` stands for N messages, in whose texts `#` is their number, of four digits from 0000, or of `digits`
 /// from `from`. A number such as a port may be written as a text, as JSON for Envoy allows.
@@ -21,7 +21,8 @@ pub fn repeated(messages: &[Map<String, Value>]) -> Vec<Map<String, Value>> {
         let fields = || message.iter().filter(|(key, _)| ![TIMES, FROM, DIGITS].contains(&key.as_str()));
         let copy = |number: u64| {
             let number = format!("{number:0digits$}");
-            fields().map(|(key, value)| (key.clone(), numbered(value, &number))).collect()
+            let words = [(NUMBER, number.as_str())];
+            fields().map(|(key, value)| (key.clone(), replaced(value, &words))).collect()
         };
         (from..from.saturating_add(times)).map(copy).collect()
     };
@@ -53,12 +54,15 @@ pub fn count(messages: &[Map<String, Value>]) -> u64 {
     messages.iter().map(|message| message.get(TIMES).and_then(Value::as_u64).unwrap_or(1)).sum()
 }
 
-fn numbered(value: &Value, number: &str) -> Value {
+/// A value with words replaced in its texts, but not in its keys.
+pub fn replaced(value: &Value, words: &[(&str, &str)]) -> Value {
     match value {
-        Value::String(text) => text.replace(NUMBER, number).into(),
-        Value::Array(items) => items.iter().map(|item| numbered(item, number)).collect(),
+        Value::String(text) => {
+            words.iter().fold(text.clone(), |text, (word, by)| text.replace(word, by)).into()
+        }
+        Value::Array(items) => items.iter().map(|item| replaced(item, words)).collect(),
         Value::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| (key.clone(), numbered(value, number)));
+            let entries = entries.iter().map(|(key, value)| (key.clone(), replaced(value, words)));
             Value::Object(entries.collect())
         }
         other => other.clone(),
@@ -96,6 +100,13 @@ mod tests {
         assert_eq!(all, json!([{"key": "key-9"}, {"key": "key-10"}, {"key": "key-11"}]));
         let none = json!({"times": 0, "from": 1, "name": "#"});
         assert!(repeated(&[none.as_object().unwrap().clone()]).is_empty());
+    }
+
+    #[test]
+    fn words_are_replaced_in_texts_at_any_depth() {
+        let value = json!({"a": [{"b": "x-{{ namespace }}"}], "{{ namespace }}": 1});
+        let expected = json!({"a": [{"b": "x-ns"}], "{{ namespace }}": 1});
+        assert_eq!(replaced(&value, &[("{{ namespace }}", "ns")]), expected);
     }
 
     #[test]

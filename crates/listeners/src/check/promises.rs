@@ -132,7 +132,9 @@ fn seconds(us: u64) -> String {
 /// Samples that tests of several promises share.
 #[cfg(test)]
 mod sample {
-    use crate::check::{Arrival, Course, Judged, Promise, Seen, Trial, courses};
+    use hoptax_result::PromiseKind;
+
+    use crate::check::{Arrival, Course, Judged, Procedure, Promise, Seen, Trial, courses};
     use crate::{Source, read};
 
     /// An arrival at cluster `a`.
@@ -170,12 +172,19 @@ mod sample {
         matches!(trial.judge(&course(), seen), Judged::Kept(_))
     }
 
-    /// The promises of the only listener of a file, from its keys behind `name` and `port`.
-    pub(super) fn promises(keys: &str) -> Vec<Promise> {
+    /// The promises of this kind of the only listener of a file, from its keys behind `name`, `port` and `upstream`.
+    pub(super) fn promises(about: PromiseKind, keys: &str) -> Vec<Promise> {
         let text = format!(
-            "listeners: [{{name: a, port: 6001, {keys}}}]\nratelimit_service: {{address: limits.example, port: 8081}}\n"
+            "listeners: [{{name: a, port: 6001, upstream: {{address: a.example, port: 80}}, {keys}}}]\n\
+             ratelimit_service: {{address: limits.example, port: 8081}}\n"
         );
         let plan = read(Source { name: "a.yaml", text: &text }, None).unwrap();
-        courses(&plan).into_iter().flat_map(|course| course.promises).collect()
+        let all = courses(&plan).into_iter().flat_map(|course| course.promises);
+        all.filter(|one| one.about == about).collect()
+    }
+
+    /// How the first of them is tried.
+    pub(super) fn procedure(about: PromiseKind, keys: &str) -> Result<Procedure, String> {
+        promises(about, keys).swap_remove(0).trial.map(|trial| trial.procedure())
     }
 }

@@ -30,23 +30,11 @@ const PODS_GO: Duration = Duration::from_mins(1);
 /// Time in addition to each slice of a round.
 const BESIDE_SLICE: Duration = Duration::from_mins(2);
 
-/// The nodes of all rounds, which are those of the first round, so that rounds are comparable.
-#[derive(Debug)]
-pub(super) struct Place {
-    asked: Asked,
-}
-
-impl Place {
-    pub(super) fn new(asked: &Asked) -> Self {
-        Self { asked: asked.clone() }
-    }
-
-    /// The nodes, without duplicates.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = &str> {
-        let [origins, callers] = &self.asked.nodes;
-        let callers = callers.as_deref().filter(|callers| origins.as_deref() != Some(*callers));
-        origins.as_deref().into_iter().chain(callers)
-    }
+/// The nodes of the pods, without duplicates.
+pub(super) fn nodes_of(asked: &Asked) -> Vec<String> {
+    let [origins, callers] = &asked.nodes;
+    let callers = callers.iter().filter(|callers| origins.as_ref() != Some(*callers));
+    origins.iter().chain(callers).cloned().collect()
 }
 
 /// The pods of all arms.
@@ -75,11 +63,11 @@ enum Way {
 }
 
 impl Pods {
-    /// Starts the pods of a round.
+    /// Starts the pods of a round, and notes the nodes that the cluster chooses for them.
     pub(super) fn come(
         plan: &Plan,
         round: u32,
-        place: &mut Place,
+        asked: &mut Asked,
         context: Context<'_>,
     ) -> Result<Self, Failure> {
         // Its length is not known yet.
@@ -90,11 +78,11 @@ impl Pods {
         let deadline = ARRIVAL * 2 + BESIDE_SLICE + slices;
         let mut origins = Vec::new();
         for arm in &plan.arms {
-            let manifest = arm.origin(&place.asked, round, deadline);
+            let manifest = arm.origin(asked, round, deadline);
             context.cluster.make(&manifest, Some(arm.namespace.as_str())).map_err(of_cluster)?;
-            if place.asked.nodes[0].is_none() {
+            if asked.nodes[0].is_none() {
                 let origin = wait(arm, &origin_name(round), &arm.template.origin, None, context)?;
-                place.asked.nodes[0] = origin.node().map(str::to_owned);
+                asked.nodes[0] = origin.node().map(str::to_owned);
             }
         }
         for arm in &plan.arms {
@@ -107,13 +95,13 @@ impl Pods {
             // Every parsed template has a URL with a target.
             let target = target(&url).unwrap_or_default();
             let token = Token::generated();
-            let job = arm.caller(&place.asked, target, deadline);
+            let job = arm.caller(asked, target, deadline);
             // Name the context, because the current one may have changed in the meantime.
             let running =
                 start_agents(job, Some(context.cluster.context()), token.secret()).map_err(of_cluster)?;
-            if place.asked.nodes[1].is_none() {
+            if asked.nodes[1].is_none() {
                 let caller = wait(arm, running.job(), &arm.template.caller, Some(&running), context)?;
-                place.asked.nodes[1] = caller.node().map(str::to_owned);
+                asked.nodes[1] = caller.node().map(str::to_owned);
             }
             started.push((url, headers, token, running));
         }

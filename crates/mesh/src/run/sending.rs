@@ -13,7 +13,7 @@ use hoptax_session::{Failure, Interrupt, Kind, Update};
 
 use super::Context;
 use super::pods::ArmPods;
-use crate::plan::{Plan, SATURATION_SLICE};
+use crate::plan::Plan;
 
 /// Time limit for an arm to answer. A mesh tells its proxies about new pods within some seconds.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
@@ -34,52 +34,35 @@ const JUDGED_LATER: [&str; 7] = [
 /// Waits until an arm answers all requests of a try, and then until an answer proves its function, if an answer can.
 pub(super) fn answers(plan: &Plan, arm: &ArmPods, context: Context<'_>) -> Result<(), Failure> {
     let id = &arm.id;
-    let requests = requests(arm, arm.url.clone());
-    tried(plan, arm, &requests, context).map_err(|why| {
-        why.failure(|time_s, said| {
-            format!(
-                "the origin of `{id}` does not answer at {} for {time_s} s: {said}; check whether the mesh lets the caller reach it, for \
-                 example whether its policies do",
-                arm.url
-            )
-        })
+    tried(plan, arm, &requests(arm, arm.url.clone()), context, |time_s, said| {
+        format!(
+            "the origin of `{id}` does not answer at {} for {time_s} s: {said}; check whether the mesh lets the caller reach it, for \
+             example whether its policies do",
+            arm.url
+        )
     })?;
     let Some(proof) = &arm.proof else { return Ok(()) };
     let url = proof.url(&arm.url);
     let expect = vec![proof.expectation().map_err(Failure::bad_input)?];
     let headers = proof.headers(&arm.headers);
-    let requests = Requests { expect, headers, ..self::requests(arm, url.clone()) };
-    tried(plan, arm, &requests, context).map_err(|why| {
-        why.failure(|time_s, said| {
-            format!(
-                "`{id}` is not in effect: {url} does not answer with `{}` for {time_s} s: {said}; check whether the mesh applies the \
-                 objects of its template",
-                proof.expect
-            )
-        })
+    let requests = Requests { expect, headers, ..requests(arm, url.clone()) };
+    tried(plan, arm, &requests, context, |time_s, said| {
+        format!(
+            "`{id}` is not in effect: {url} does not answer with `{}` for {time_s} s: {said}; check whether the mesh applies the \
+             objects of its template",
+            proof.expect
+        )
     })
 }
 
-/// Why requests were not answered as expected.
-enum NotAnswered {
-    /// It could not be sent.
-    Failed(Failure),
-    /// The answers differed from the expected ones until the time limit.
-    Otherwise(String),
-}
-
-impl NotAnswered {
-    /// The failure; `words` describes unexpected answers.
-    fn failure(self, words: impl Fn(u64, &str) -> String) -> Failure {
-        match self {
-            Self::Failed(failure) => failure,
-            Self::Otherwise(said) => Failure::environment(words(ANSWER_TIME.as_secs(), &said)),
-        }
-    }
-}
-
-/// Waits until all requests of a try are answered as expected.
-fn tried(plan: &Plan, arm: &ArmPods, requests: &Requests, context: Context<'_>) -> Result<(), NotAnswered> {
+/// Waits until all requests of a try are answered as expected. `otherwise` describes answers that differ until the time limit, seconds.
+fn tried(
+    plan: &Plan,
+    arm: &ArmPods,
+    requests: &Requests,
+    context: Context<'_>,
+    otherwise: impl Fn(u64, &str) -> String,
+) -> Result<(), Failure> {
     let began = Instant::now();
     let schedule = Schedule {
         pace: Some(Pace::Constant(TRY_RATE)),
@@ -94,11 +77,11 @@ fn tried(plan: &Plan, arm: &ArmPods, requests: &Requests, context: Context<'_>) 
             Ok(load) => said(&load),
             // A load without any answer has no numbers.
             Err(failure) if failure.kind == Kind::Void => failure.to_string(),
-            Err(failure) => return Err(NotAnswered::Failed(failure)),
+            Err(failure) => return Err(failure),
         };
-        context.interrupt.check().map_err(NotAnswered::Failed)?;
+        context.interrupt.check()?;
         if began.elapsed() > ANSWER_TIME {
-            return Err(NotAnswered::Otherwise(said));
+            return Err(Failure::environment(otherwise(ANSWER_TIME.as_secs(), &said)));
         }
     }
 }
@@ -113,27 +96,8 @@ fn said(load: &LoadResult) -> String {
     load.reasons.listed(&load.failures, others, |count| count.to_string())
 }
 
-/// Sends a slice of this length at the planned rate.
+/// Sends a slice. Without a pace, it is one at saturation: each connection sends its next request when the last one is answered.
 pub(super) fn send(
-    plan: &Plan,
-    arm: &ArmPods,
-    slice_s: f64,
-    context: Context<'_>,
-) -> Result<LoadResult, Failure> {
-    let pace = Some(Pace::Constant(plan.asked.rate));
-    send_slice(plan, arm, pace, Duration::from_secs_f64(slice_s), context)
-}
-
-/// Sends a slice at saturation: each connection sends its next request when the last one is answered.
-pub(super) fn send_at_saturation(
-    plan: &Plan,
-    arm: &ArmPods,
-    context: Context<'_>,
-) -> Result<LoadResult, Failure> {
-    send_slice(plan, arm, None, SATURATION_SLICE, context)
-}
-
-fn send_slice(
     plan: &Plan,
     arm: &ArmPods,
     pace: Option<Pace>,

@@ -1,4 +1,4 @@
-//! A template as a value: merged with the template that it extends, with repeated messages expanded and placeholders replaced.
+//! A template as a value: merged with the template that it extends, with repeated messages expanded.
 
 use hoptax_functions::repeat_within;
 use serde_json::Value;
@@ -45,19 +45,6 @@ pub(super) fn repeat(objects: &mut [Value]) {
     }
 }
 
-/// Replaces placeholders everywhere in a value.
-pub(super) fn replaced(value: Value, words: &[(&str, &str)]) -> Value {
-    match value {
-        Value::String(text) => words.iter().fold(text, |text, (word, by)| text.replace(word, by)).into(),
-        Value::Array(items) => items.into_iter().map(|item| replaced(item, words)).collect(),
-        Value::Object(entries) => {
-            let entries = entries.into_iter().map(|(key, value)| (key, replaced(value, words)));
-            Value::Object(entries.collect())
-        }
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -83,12 +70,5 @@ mod tests {
             [json!({"spec": {"rules": [{"times": 2, "digits": 1, "path": "/#"}, {"path": "/"}]}})];
         repeat(&mut objects);
         assert_eq!(objects, [json!({"spec": {"rules": [{"path": "/0"}, {"path": "/1"}, {"path": "/"}]}})]);
-    }
-
-    #[test]
-    fn words_are_replaced_in_texts_at_any_depth() {
-        let value = json!({"a": [{"b": "x-{{ namespace }}"}], "{{ namespace }}": 1});
-        let expected = json!({"a": [{"b": "x-ns"}], "{{ namespace }}": 1});
-        assert_eq!(replaced(value, &[("{{ namespace }}", "ns")]), expected);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::command_line::command_line;
 use crate::document::{Document, json};
 use crate::reported::{PERCENTILES, Reported, Sum};
-use crate::text::{at, count_at, counts_at, sum, text_at};
+use crate::text::{at, count_at, counts_at, rest, sum, text_at};
 use crate::tool::{RESULT, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -155,11 +155,7 @@ impl Counts {
         let by_errors = by_errors.map(CountRange::exactly);
         let answered = by_code.filter(|_| unnamed == 0).or(by_errors).or(by_code);
         let answered = answered.unwrap_or(CountRange { at_least: 0, at_most: count });
-        let failed = CountRange {
-            at_least: count.saturating_sub(answered.at_most),
-            at_most: count.saturating_sub(answered.at_least),
-        };
-        Self { answered: Some(answered), failed: Some(failed), sums }
+        Self { answered: Some(answered), failed: Some(rest(count, answered)), sums }
     }
 }
 

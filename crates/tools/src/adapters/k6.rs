@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::command_line::command_line;
 use crate::document::{Document, json};
 use crate::reported::{Reported, Sum};
-use crate::text::{at, count_at, needed_count, part};
+use crate::text::{at, count_at, needed_count, part, rest};
 use crate::tool::{Output, RESULT, SCRIPT, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -173,11 +173,7 @@ impl Counts {
             // Some scripts keep only the share.
             let failed = share.and_then(|share| part(requests, share));
             let failed = failed.unwrap_or(CountRange { at_least: 0, at_most: requests });
-            let answered = CountRange {
-                at_least: requests.saturating_sub(failed.at_most),
-                at_most: requests.saturating_sub(failed.at_least),
-            };
-            return Self { answered, failed, sums: Vec::new() };
+            return Self { answered: rest(requests, failed), failed, sums: Vec::new() };
         };
         let known = answered.saturating_add(failed);
         let more = requests.saturating_sub(known);

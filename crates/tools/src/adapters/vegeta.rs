@@ -5,7 +5,7 @@ use hoptax_result::{CountRange, Latency, ungrouped};
 use super::command_line::words;
 use crate::document::{Document, with_fields};
 use crate::reported::{Reported, Sum};
-use crate::text::{at, counts_at, needed_count, part, sum, text_at};
+use crate::text::{at, counts_at, needed_count, part, rest, sum, text_at};
 use crate::tool::{Output, RESULT, Tool};
 
 pub(super) const TOOL: Tool = Tool {
@@ -66,16 +66,12 @@ fn read(output: &Output<'_>) -> Result<Reported, String> {
     // Without either, the outcomes are unknown.
     let answered = by_status.map(CountRange::exactly).or(by_share);
     let answered = answered.unwrap_or(CountRange { at_least: 0, at_most: requests });
-    let failed = CountRange {
-        at_least: requests.saturating_sub(answered.at_most),
-        at_most: requests.saturating_sub(answered.at_least),
-    };
     let ns = |name: &str| at(&result, &format!("/{name}"));
     let attack_ns = ns("duration").filter(|ns| *ns > 0.0);
     Ok(Reported {
         started_at: text_at(&result, "/earliest"),
         answered: Some(answered),
-        failed: Some(failed),
+        failed: Some(rest(requests, answered)),
         // For a single request, vegeta states the number of successes instead.
         rate: attack_ns.and_then(|_| at(&result, "/throughput")),
         rated: Some(answered),

@@ -53,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::export::tests::load;
+    use crate::export::tests::{load, service_times};
     use crate::{find, import};
 
     proptest! {
@@ -82,16 +82,9 @@ mod tests {
             prop_assert_eq!((read.book.answered, read.book.failed), counts);
             prop_assert_eq!(read.plan.connections, result.plan.connections);
             prop_assert!((read.recorded_s / result.recorded_s - 1.0).abs() < 1e-9);
-            let is_near = |one: Option<f64>, other: Option<f64>| match (one, other) {
-                (Some(one), Some(other)) => (one / other - 1.0).abs() < 1e-12,
-                (one, other) => one == other,
-            };
-            let (was, read) = (&result.latency.service, &read.latency.service);
-            for (one, other) in [
-                (read.min_us, was.min_us), (read.mean_us, was.mean_us), (read.p50_us, was.p50_us), (read.p90_us, was.p90_us),
-                (read.p99_us, was.p99_us), (read.p99_9_us, was.p99_9_us), (read.max_us, was.max_us),
-            ] {
-                prop_assert!(is_near(one, other), "{:?} {:?}", one, other);
+            for (one, other) in service_times(&read).into_iter().zip(service_times(&result)) {
+                let is_near = |(one, other): (f64, f64)| (one / other - 1.0).abs() < 1e-12;
+                prop_assert!(one.zip(other).map_or(one == other, is_near), "{:?} {:?}", one, other);
             }
         }
     }

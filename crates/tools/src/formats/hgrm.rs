@@ -90,7 +90,6 @@ fn line(text: &str) -> Option<Line> {
 mod tests {
     use hoptax_load::hdr::percentile_distribution;
     use hoptax_load::histogram;
-    use hoptax_result::Verdict;
     use proptest::prelude::*;
 
     use super::*;
@@ -120,14 +119,6 @@ mod tests {
     }
 
     #[test]
-    fn times_of_another_program_may_be_those_of_failed_requests() {
-        let answered = |text: &str| import_hgrm(text).unwrap().body.imported.unwrap().answered;
-        assert_eq!(answered(TEXT), Some(CountRange { at_least: 0, at_most: 100 }));
-        let own = import_hgrm(&format!("{TEXT}# verdict: sound\n")).unwrap();
-        assert_eq!((own.book.answered, own.body.imported.unwrap().answered), (100, None));
-    }
-
-    #[test]
     fn a_distribution_that_was_cut_off_is_refused_or_has_no_count() {
         let (cut, _) = TEXT.split_once("       0.900 ").unwrap();
         assert_eq!(
@@ -148,19 +139,6 @@ mod tests {
         times.record_n(1_000, 9).unwrap();
         let load = import_hgrm(&percentile_distribution(&times)).unwrap();
         assert!(load.latency.service.p90_us.is_some_and(|us| us < 2.0), "{:?}", load.latency.service);
-    }
-
-    #[test]
-    fn what_the_comments_call_a_lower_bound_or_void_is_not_stated() {
-        let bounded =
-            import_hgrm(&format!("{TEXT}# verdict: caution\n# lower bounds in the result: p90, p99.9\n"));
-        let service = bounded.unwrap().latency.service;
-        assert_eq!((service.p50_us, service.p90_us, service.p99_9_us), (Some(200.0), None, None));
-        assert_eq!((service.max_us, service.at_least.max_us), (None, Some(1_000.0)));
-        let void = import_hgrm(&format!("{TEXT}# verdict: void\n")).unwrap();
-        assert_eq!(void.verdict, Verdict::Void);
-        assert_eq!(void.latency.service, Latency { count: 100, ..Latency::default() });
-        assert!(void.body.imported.unwrap().ranges.is_empty());
     }
 
     #[test]

@@ -114,11 +114,11 @@ fn histogram(value: &str) -> Option<Exponential> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Verdict, sample as results};
+    use hoptax_result::sample as results;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::exponential::tests::{buckets, holds};
+    use crate::exponential::tests::{buckets, holds, keeps_unstated};
     use crate::export::openmetrics::{RESPONSE, SERVICE, text};
 
     proptest! {
@@ -158,24 +158,7 @@ mod tests {
 
     #[test]
     fn what_the_result_does_not_state_is_not_imported() {
-        let mut result = results::load();
-        // A URL that looks like labels.
-        result.plan.url = "http://h/\\\",verdict=\"void\",of=\"".to_owned();
-        (result.latency.response.p99_us, result.latency.service.p99_9_us) = (None, None);
-        result.latency.response.at_least.p99_us = Some(1.0);
-        let times = buckets(&[1_000, 2_000]);
-        let both = text(&result, &times, &times);
-        let response = import_openmetrics(&both, Some(RESPONSE)).unwrap();
-        assert_eq!(response.verdict, Verdict::Caution);
-        let response = response.latency.service;
-        assert!(response.p50_us.is_some() && response.p99_9_us.is_some(), "{response:?}");
-        assert_eq!((response.p99_us, response.mean_us), (None, None));
-        let service = import_openmetrics(&both, Some(SERVICE)).unwrap().latency.service;
-        assert!(service.p99_us.is_some() && service.mean_us.is_some(), "{service:?}");
-        assert_eq!(service.p99_9_us, None);
-        result.verdict = Verdict::Void;
-        let void = import_openmetrics(&text(&result, &times, &[]), None).unwrap();
-        assert_eq!((void.verdict, void.latency.service.p50_us), (Verdict::Void, None));
+        keeps_unstated([RESPONSE, SERVICE], text, import_openmetrics);
     }
 
     #[test]

@@ -88,11 +88,11 @@ fn histogram(point: &Value) -> Option<Exponential> {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{CountRange, Verdict, sample};
+    use hoptax_result::{CountRange, sample};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::exponential::tests::{buckets, holds};
+    use crate::exponential::tests::{buckets, holds, keeps_unstated};
     use crate::export::otlp::text;
 
     proptest! {
@@ -121,20 +121,7 @@ mod tests {
 
     #[test]
     fn what_the_result_does_not_state_is_not_imported() {
-        let mut result = sample::load();
-        (result.latency.response.p99_us, result.latency.service.p99_9_us) = (None, None);
-        result.latency.response.at_least.p99_us = Some(1.0);
-        let times = buckets(&[1_000, 2_000]);
-        let both = text(&result, &times, &times);
-        let response = import_otlp(&both, Some("hoptax.load.response_time")).unwrap().latency.service;
-        assert!(response.p50_us.is_some() && response.p99_9_us.is_some(), "{response:?}");
-        assert_eq!((response.p99_us, response.mean_us), (None, None));
-        let service = import_otlp(&both, Some("hoptax.load.service_time")).unwrap().latency.service;
-        assert!(service.p99_us.is_some() && service.mean_us.is_some(), "{service:?}");
-        assert_eq!(service.p99_9_us, None);
-        result.verdict = Verdict::Void;
-        let void = import_otlp(&text(&result, &times, &[]), None).unwrap();
-        assert_eq!((void.verdict, void.latency.service.p50_us), (Verdict::Void, None));
+        keeps_unstated(["hoptax.load.response_time", "hoptax.load.service_time"], text, import_otlp);
     }
 
     #[test]

@@ -111,17 +111,12 @@ impl Trial for Limits {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::sample::{course, promises, seen};
+    use super::super::sample::{course, procedure, seen};
     use super::*;
 
-    fn procedure(keys: &str) -> Result<Procedure, String> {
-        let all = promises(&format!("{keys}, upstream: {{address: a.example, port: 80}}"));
-        let promise = all.into_iter().find(|one| one.about == PromiseKind::CircuitBreaker).unwrap();
-        promise.trial.map(|trial| trial.procedure())
-    }
-
     fn crowd(limits: &str) -> (u32, u32) {
-        match procedure(&format!("timeout: 30s, circuit_breakers: {{{limits}}}")) {
+        let keys = format!("timeout: 30s, circuit_breakers: {{{limits}}}");
+        match procedure(PromiseKind::CircuitBreaker, &keys) {
             Ok(Procedure::Crowd(crowd)) => (crowd.arriving, crowd.waiting),
             other => panic!("{other:?}"),
         }
@@ -137,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_is_not_tried() {
-        let why = |keys: &str| procedure(keys).unwrap_err();
+        let why = |keys: &str| procedure(PromiseKind::CircuitBreaker, keys).unwrap_err();
         assert!(
             why("timeout: 1s, split: {percentage: 10, upstream: {address: b.example, port: 80}}")
                 .contains("10 % of 10,000")

@@ -65,7 +65,7 @@ impl Trial for ConnectGiveUp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{course, is_kept, promises, seen};
+    use super::super::sample::{course, is_kept, procedure, seen};
     use super::*;
 
     #[test]
@@ -81,11 +81,7 @@ mod tests {
 
     #[test]
     fn each_try_that_opens_no_connection_takes_its_time() {
-        let waits = |keys: &str| {
-            let all = promises(&format!("{keys}, upstream: {{address: a.example, port: 80}}"));
-            let promise = all.into_iter().find(|one| one.about == PromiseKind::ConnectTimeout).unwrap();
-            promise.trial.map(|trial| trial.procedure().waits_us())
-        };
+        let waits = |keys: &str| procedure(PromiseKind::ConnectTimeout, keys).map(|one| one.waits_us());
         assert_eq!(waits("timeout: 2s"), Ok(250_000));
         assert_eq!(waits("timeout: 5s, connect_timeout: 2s"), Ok(2_000_000));
         let retry = "timeout: 5s, retry: {retry_on: CONDITION, num_retries: 2, retry_back_off: {base_interval: 10ms, max_interval: 10ms}}";

@@ -50,7 +50,7 @@ impl Trial for Idle {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{is_kept, promises, seen};
+    use super::super::sample::{is_kept, procedure, seen};
     use super::*;
 
     #[test]
@@ -65,11 +65,7 @@ mod tests {
 
     #[test]
     fn a_connection_of_one_request_is_never_idle() {
-        let trial = |keys: &str| {
-            let all = promises(&format!("timeout: 1s, {keys}upstream: {{address: a.example, port: 80}}"));
-            let promise = all.into_iter().find(|one| one.about == PromiseKind::Keepalive).unwrap();
-            promise.trial.map(|trial| trial.procedure())
-        };
+        let trial = |keys: &str| procedure(PromiseKind::Keepalive, &format!("timeout: 1s, {keys}"));
         assert_eq!(trial(""), Ok(Procedure::Idle { waits_us: 4_500_000 }));
         assert!(trial("max_requests_per_connection: 1, ").is_err());
         assert!(trial("keepalive: 10m, ").is_err());

@@ -107,8 +107,7 @@ mod tests {
     #[test]
     fn only_a_stated_detection_is_tried_and_only_if_it_can_be() {
         let waits = |keys: &str| {
-            let all = promises(&format!("timeout: 1s, {keys}upstream: {{address: a.example, port: 80}}"));
-            let promise = all.into_iter().find(|one| one.about == PromiseKind::OutlierDetection)?;
+            let promise = promises(PromiseKind::OutlierDetection, &format!("timeout: 1s, {keys}")).pop()?;
             Some(promise.trial.map(|trial| trial.procedure().waits_us()))
         };
         assert_eq!(waits(""), None);

@@ -108,17 +108,12 @@ mod tests {
     #[test]
     fn as_many_requests_are_sent_as_it_needs() {
         let sent = |keys: &str| {
-            let all = promises(&format!("timeout: 1s, {keys}upstream: {{address: a.example, port: 80}}"));
-            let of = all.into_iter().filter(|one| one.about == PromiseKind::RequestsPerConnection);
-            let trials = of.map(|one| one.trial.map(|trial| trial.procedure()));
-            trials
-                .map(|one| {
-                    one.map(|procedure| match procedure {
-                        Procedure::Series(series) => series.requests,
-                        other => panic!("{other:?}"),
-                    })
-                })
-                .collect::<Vec<_>>()
+            let of = promises(PromiseKind::RequestsPerConnection, &format!("timeout: 1s, {keys}"));
+            let requests = |trial: Box<dyn Trial>| match trial.procedure() {
+                Procedure::Series(series) => series.requests,
+                other => panic!("{other:?}"),
+            };
+            of.into_iter().map(|one| one.trial.map(requests)).collect::<Vec<_>>()
         };
         assert_eq!(sent(""), [Ok(1001)]);
         let split = "max_requests_per_connection: 10, split: {percentage: 10, upstream: {address: b.example, port: 80}}, ";

@@ -118,15 +118,12 @@ impl Trial for Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{course, promises, seen};
+    use super::super::sample::{course, procedure, seen};
     use super::*;
 
     fn found(keys: &str) -> Result<(u32, u32), String> {
-        let all = promises(&format!(
-            "timeout: 9s, retry: {{retry_on: 5xx}}, {keys}upstream: {{address: a.example, port: 80}}"
-        ));
-        let promise = all.into_iter().find(|one| one.about == PromiseKind::RetryBudget).unwrap();
-        promise.trial.map(|trial| match trial.procedure() {
+        let keys = format!("timeout: 9s, retry: {{retry_on: 5xx}}, {keys}");
+        procedure(PromiseKind::RetryBudget, &keys).map(|one| match one {
             Procedure::Retries(retries) => (retries.beside, retries.again),
             other => panic!("{other:?}"),
         })

@@ -57,7 +57,7 @@ impl Trial for SilentServer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{is_kept, promises, seen};
+    use super::super::sample::{is_kept, procedure, seen};
     use super::*;
 
     #[test]
@@ -74,11 +74,7 @@ mod tests {
 
     #[test]
     fn what_ends_a_request_first_is_waited_for() {
-        let waits = |keys: &str| {
-            let all = promises(&format!("{keys}, upstream: {{address: a.example, port: 80}}"));
-            let promise = all.into_iter().find(|one| one.about == PromiseKind::Timeout).unwrap();
-            promise.trial.map(|trial| trial.procedure().waits_us())
-        };
+        let waits = |keys: &str| procedure(PromiseKind::Timeout, keys).map(|one| one.waits_us());
         assert_eq!(waits("timeout: 2s"), Ok(2_000_000));
         assert_eq!(waits("timeout: 600s, idle_timeout: 3s"), Ok(3_000_000));
         assert!(waits("timeout: 600s").unwrap_err().contains("600s is longer than the 90s"));

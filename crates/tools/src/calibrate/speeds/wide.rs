@@ -67,46 +67,20 @@ fn piece<const NUMBER: u64>(given: u64) -> u64 {
 /// Sixteen functions, from a multiple of 16.
 macro_rules! sixteen {
     ($into:ident, $of:expr) => {
-        $into.extend([
-            piece::<{ $of * 16 }> as Piece,
-            piece::<{ $of * 16 + 1 }>,
-            piece::<{ $of * 16 + 2 }>,
-            piece::<{ $of * 16 + 3 }>,
-            piece::<{ $of * 16 + 4 }>,
-            piece::<{ $of * 16 + 5 }>,
-            piece::<{ $of * 16 + 6 }>,
-            piece::<{ $of * 16 + 7 }>,
-            piece::<{ $of * 16 + 8 }>,
-            piece::<{ $of * 16 + 9 }>,
-            piece::<{ $of * 16 + 10 }>,
-            piece::<{ $of * 16 + 11 }>,
-            piece::<{ $of * 16 + 12 }>,
-            piece::<{ $of * 16 + 13 }>,
-            piece::<{ $of * 16 + 14 }>,
-            piece::<{ $of * 16 + 15 }>,
-        ]);
+        sixteen!($into, $of; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    };
+    ($into:ident, $of:expr; $($number:literal)*) => {
+        $into.extend([$(piece::<{ $of * 16 + $number }> as Piece),*]);
     };
 }
 
 /// 256 functions.
 macro_rules! block {
     ($into:ident, $of:expr) => {
-        sixteen!($into, $of * 16);
-        sixteen!($into, $of * 16 + 1);
-        sixteen!($into, $of * 16 + 2);
-        sixteen!($into, $of * 16 + 3);
-        sixteen!($into, $of * 16 + 4);
-        sixteen!($into, $of * 16 + 5);
-        sixteen!($into, $of * 16 + 6);
-        sixteen!($into, $of * 16 + 7);
-        sixteen!($into, $of * 16 + 8);
-        sixteen!($into, $of * 16 + 9);
-        sixteen!($into, $of * 16 + 10);
-        sixteen!($into, $of * 16 + 11);
-        sixteen!($into, $of * 16 + 12);
-        sixteen!($into, $of * 16 + 13);
-        sixteen!($into, $of * 16 + 14);
-        sixteen!($into, $of * 16 + 15);
+        block!($into, $of; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    };
+    ($into:ident, $of:expr; $($number:literal)*) => {
+        $(sixteen!($into, $of * 16 + $number);)*
     };
 }
 
