@@ -161,9 +161,13 @@ impl Recording {
         add_by_key(&mut self.deviations, &other.deviations);
         add_by_key(&mut self.closed, &other.closed);
         self.add_body_bytes(other.body_bytes);
-        for (ours, theirs) in self.distributions_mut().into_iter().zip(other.distributions()) {
-            *ours += theirs;
-        }
+        self.response += &other.response;
+        self.service += &other.service;
+        self.send_lag += &other.send_lag;
+        self.own_lag += &other.own_lag;
+        self.first_byte += &other.first_byte;
+        self.last_byte += &other.last_byte;
+        self.connect += &other.connect;
         if let Some(theirs) = &other.without_generator {
             **self.without_generator.get_or_insert_default() += theirs;
         }
@@ -219,18 +223,6 @@ impl Recording {
         (self.last_response_ns, self.longest_turn_ns) = (0, 0);
         (self.warmup_responses, self.answered_by_end) = (0, 0);
         self.recent_status = (0, 0);
-    }
-
-    fn distributions(&self) -> [&Distribution; 7] {
-        [
-            &self.response,
-            &self.service,
-            &self.send_lag,
-            &self.own_lag,
-            &self.first_byte,
-            &self.last_byte,
-            &self.connect,
-        ]
     }
 
     fn distributions_mut(&mut self) -> [&mut Distribution; 7] {

@@ -12,15 +12,14 @@ use hoptax_load::{Arrivals, Connect, Pace, Recording, Release, Run, Worker, Work
 
 use crate::support::http2::{Http2Peer, PREFACE};
 use crate::support::{
-    OK, answering, few, http2_few, http2_spec, only_failure, run, server, spec, wait_until,
+    OK, answering, few, http2_few, http2_spec, numbered, only_failure, run, server, spec, wait_until,
 };
 
 /// An HTTP/2 server that never answers the first request of its first connection, and sends GOAWAY on that connection
 /// at the request with number `goaway_at`. It answers every other request.
 fn sending_goaway(goaway_at: usize) -> std::net::SocketAddr {
-    let accepted = AtomicUsize::new(0);
-    server(move |stream| {
-        let is_first = accepted.fetch_add(1, Ordering::Relaxed) == 0;
+    let (address, _) = numbered(move |connection, stream| {
+        let is_first = connection == 0;
         let Some(mut peer) = Http2Peer::accept(stream) else { return };
         let mut number = 0;
         while let Some(stream) = peer.request() {
@@ -32,7 +31,8 @@ fn sending_goaway(goaway_at: usize) -> std::net::SocketAddr {
                 return;
             }
         }
-    })
+    });
+    address
 }
 
 #[test]
@@ -52,10 +52,8 @@ fn a_connection_that_drains_or_is_replaced_while_a_request_hangs_holds_up_no_oth
 
 #[test]
 fn a_goaway_that_completes_an_early_handshake_loses_no_request() {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&accepted);
-    let address = server(move |stream| {
-        if count.fetch_add(1, Ordering::Relaxed) == 0 {
+    let (address, accepted) = numbered(|number, stream| {
+        if number == 0 {
             Http2Peer::go_away_at_once(stream);
         } else {
             Http2Peer::answer_all(stream);
@@ -106,10 +104,8 @@ fn a_connection_that_gets_two_goaways_counts_as_drained_once() {
 
 #[test]
 fn a_connection_that_closes_while_another_one_opens_loses_no_request() {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let (count, first_is_closed) = (Arc::clone(&accepted), Barrier::new(2));
-    let address = server(move |stream| {
-        let number = count.fetch_add(1, Ordering::Relaxed);
+    let first_is_closed = Barrier::new(2);
+    let (address, accepted) = numbered(move |number, stream| {
         if number == 0 {
             // The connection is ready for requests, and then closed.
             if let Some(mut peer) = Http2Peer::accept(stream) {
@@ -168,12 +164,7 @@ fn a_refused_connection_is_refused_with_kernel_timestamps_too() {
 
 #[test]
 fn only_the_request_that_opens_a_connection_has_a_connect_time() {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&accepted);
-    let address = server(move |stream| {
-        count.fetch_add(1, Ordering::Relaxed);
-        Http2Peer::answer_all(stream);
-    });
+    let (address, accepted) = numbered(|_, stream| Http2Peer::answer_all(stream));
     // Eight requests at once: the first opens the connection, seven share it.
     let mut spec = http2_spec(address, 1, 8);
     spec.open = Some((Pace::Constant(80.0), Arrivals::Burst(8)));

@@ -10,15 +10,12 @@ use std::time::Duration;
 use hoptax_load::{Arrivals, Connect, Pace};
 
 use crate::support::http2::Http2Peer;
-use crate::support::{few, http2_few, only_failure, run, server};
+use crate::support::{few, http2_few, numbered, only_failure, run, server};
 
 /// A server that answers so many requests of each connection, as nginx does: with the last of them it sends GOAWAY, and it ignores
 /// those after it. Returns the number of connections too.
 fn answering_at_most(requests: usize) -> (SocketAddr, Arc<AtomicUsize>) {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&accepted);
-    let address = server(move |stream| {
-        count.fetch_add(1, Ordering::Relaxed);
+    numbered(move |_, stream| {
         let Some(mut peer) = Http2Peer::accept(stream) else { return };
         for number in 1..=requests {
             let Some(stream) = peer.request() else { return };
@@ -28,8 +25,7 @@ fn answering_at_most(requests: usize) -> (SocketAddr, Arc<AtomicUsize>) {
             peer.respond(stream);
         }
         while peer.request().is_some() {}
-    });
-    (address, accepted)
+    })
 }
 
 #[test]
@@ -56,12 +52,10 @@ fn a_server_that_ends_each_connection_after_some_requests_answers_all_of_them() 
 
 #[test]
 fn the_response_time_of_a_request_that_is_sent_again_counts_from_its_first_intended_start() {
-    let accepted = AtomicUsize::new(0);
-    let address = server(move |stream| {
-        let is_first = accepted.fetch_add(1, Ordering::Relaxed) == 0;
+    let (address, _) = numbered(|connection, stream| {
         let Some(mut peer) = Http2Peer::accept(stream) else { return };
         while let Some(stream) = peer.request() {
-            if is_first {
+            if connection == 0 {
                 thread::sleep(Duration::from_millis(150));
                 peer.go_away(0);
             } else {
@@ -78,10 +72,7 @@ fn the_response_time_of_a_request_that_is_sent_again_counts_from_its_first_inten
 
 /// A server whose first connections refuse every request, and which then answers.
 fn refusing(connections: usize) -> (SocketAddr, Arc<AtomicUsize>) {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&accepted);
-    let address = server(move |stream| {
-        let number = count.fetch_add(1, Ordering::Relaxed);
+    numbered(move |number, stream| {
         let Some(mut peer) = Http2Peer::accept(stream) else { return };
         while let Some(stream) = peer.request() {
             let sent = if number < connections { peer.refuse(stream) } else { peer.respond(stream) };
@@ -89,8 +80,7 @@ fn refusing(connections: usize) -> (SocketAddr, Arc<AtomicUsize>) {
                 return;
             }
         }
-    });
-    (address, accepted)
+    })
 }
 
 #[test]

@@ -25,7 +25,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::time::Timespec;
 
 use crate::support;
-use crate::support::{OK, answering, failed, few, read_request, run, server, spec};
+use crate::support::{OK, answering, failed, few, numbered, read_request, run, server, spec};
 
 /// Observations of a server, one for each connection.
 type Seen<T> = Arc<Mutex<Vec<T>>>;
@@ -386,9 +386,8 @@ fn an_interrupt_ends_a_ramp_up() {
 
 #[test]
 fn a_connection_that_the_server_closed_during_the_ramp_up_is_opened_again_and_loses_no_request() {
-    let accepted = AtomicUsize::new(0);
-    let address = server(move |mut stream| {
-        if accepted.fetch_add(1, Ordering::Relaxed) > 0 {
+    let (address, _) = numbered(|number, mut stream| {
+        if number > 0 {
             while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
         }
     });

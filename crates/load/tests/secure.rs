@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hoptax_certs::{Authority, KeyKind, Request};
 use hoptax_load::trial::TrialSpec;
@@ -14,7 +13,7 @@ use hoptax_wire::tls::{
 
 use crate::support;
 use crate::support::http2::PREFACE;
-use crate::support::{OK, run, server};
+use crate::support::{OK, numbered, run, server};
 
 pub(crate) fn server_tls(alpn: Vec<Vec<u8>>) -> Arc<ServerConfig> {
     let authority = Authority::new("test", 3_600).unwrap();
@@ -141,10 +140,9 @@ fn a_connection_that_the_server_closes_when_it_is_ready_loses_no_request() {
     let tls = server_tls(vec![b"h2".to_vec()]);
     // SETTINGS without any.
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-    let accepted = AtomicUsize::new(0);
-    let address = server(move |stream| {
+    let (address, _) = numbered(move |number, stream| {
         let mut peer = Peer::new(stream, &tls);
-        if accepted.fetch_add(1, Ordering::Relaxed) == 0 {
+        if number == 0 {
             // The client waits for the settings, as no request is due.
             if peer.read(|received| received.starts_with(PREFACE)).is_some() {
                 peer.close(&settings);

@@ -22,7 +22,6 @@ mod flow;
 pub mod graph;
 pub mod import;
 mod interpolation;
-mod items;
 mod kubernetes_resources;
 mod latency;
 mod learn;

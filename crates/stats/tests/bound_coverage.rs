@@ -1,7 +1,6 @@
 //! Coverage of the bounds of a quantile that a study does not state, because responses are too few or the generator was late.
 //!
-//! The studies are those of [`crate::tail_coverage`]. Every test has a fixed seed, so results depend neither on the clock nor on the
-//! machine.
+//! The studies are those of [`crate::tail_coverage`].
 
 use hoptax_result::CountedTime;
 use hoptax_stats::{Ends, lateness, quantile_cost_ends, quantile_ends};

@@ -1,7 +1,5 @@
 //! Coverage of cost intervals in simulated studies with everything that was measured in real ones: levels that a
 //! process keeps for life, drift, slices with heavy tails, slices set aside.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::Interval;
 use hoptax_stats::{hodges_lehmann, mean_over_rounds, paired_cost, quantile};
@@ -9,20 +7,13 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal, StudentT};
 
+use crate::whole_study::simulation::{DISTURBANCE, DISTURBED, SET_ASIDE_OF_DISTURBED, SET_ASIDE_OF_OTHERS};
+
 /// CPU time of a slice of the baseline without drift and noise, us per request.
 const BASELINE_US: f64 = 46.0;
 
 /// True cost of the simulated function, us per request.
 const COST_US: f64 = 1.5;
-
-/// Share of disturbed slices, of which the host takes a part, and their relative error.
-const DISTURBED: f64 = 0.03;
-const DISTURBANCE: f64 = 0.2;
-
-/// Share of slices that are set aside: half of the disturbed ones are not detected, and some undisturbed ones are
-/// set aside too.
-const SET_ASIDE_OF_DISTURBED: f64 = 0.5;
-const SET_ASIDE_OF_OTHERS: f64 = 0.05;
 
 /// Drift: standard deviation of the AR(1) part, its correlation from block to block, and the ramp over the whole
 /// study, us.

@@ -1,6 +1,4 @@
 //! Error rates of decisions between different and equivalent, with a fixed number of rounds and with stopping.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::Decision;
 use hoptax_stats::{

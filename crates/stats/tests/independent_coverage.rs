@@ -1,7 +1,4 @@
-//! Coverage of the intervals of sums over studies, simulated. Seeds are fixed, so results depend neither on the clock nor on the
-//! machine.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Coverage of the intervals of sums over studies, simulated.
 
 use hoptax_result::Interval;
 use hoptax_stats::{mean_over_rounds, sum_of_independent};

@@ -1,7 +1,4 @@
-//! Coverage of the range of the knee, in simulated sweeps. Seeds are fixed, so results depend neither on the clock nor on the
-//! machine.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Coverage of the range of the knee, in simulated sweeps.
 
 use hoptax_stats::{TimesAtRate, knee};
 use rand::SeedableRng;

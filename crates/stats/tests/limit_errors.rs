@@ -1,6 +1,4 @@
 //! Error rates of gates: how often a candidate is wrongly called beyond a limit, and how often a real change is found.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{
     LOOK_CONFIDENCE, OF_COST, half_width_for_limit, looks, mean_over_rounds, precise_enough,

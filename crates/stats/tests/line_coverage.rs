@@ -1,7 +1,4 @@
-//! Coverage of the intervals of a line over arms, in simulated studies. Seeds are fixed, so results depend neither on the clock
-//! nor on the machine.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Coverage of the intervals of a line over arms, in simulated studies.
 
 use hoptax_stats::{Point, line};
 use rand::SeedableRng;

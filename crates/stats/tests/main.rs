@@ -1,4 +1,5 @@
-//! Simulations of the coverage and error rates of the statistics, which take minutes: `make test-long` runs them, optimized.
+//! Simulations of the coverage and error rates of the statistics, which take minutes: `make test-long` runs them, optimized. Every test
+//! has a fixed seed, so results depend neither on the clock nor on the machine.
 //!
 //! `make test` runs other guards of the statistics: worked examples and degenerate cases beside each of them, and `properties.rs` with
 //! their invariants. All files of this folder that simulate are one program, because each program links the libraries again.

@@ -1,6 +1,4 @@
 //! Coverage of intervals whose variances borrow from those of other costs, for the average arm and for the one that varies most.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use super::moderated_simulation::{Setting, Vary, simulate};
 

@@ -1,6 +1,4 @@
 //! Coverage of the intervals of a quantile of one run: of independent responses, of responses that queue, and of a machine that stalls.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{Batch, quantile_ranks};
 use rand::SeedableRng;

@@ -3,8 +3,6 @@
 //! Requests arrive in slices. A machine stalls now and then for some milliseconds; whoever wants its processor meanwhile waits, and all
 //! requests that are due then are late. How long somebody waited in a slice is known, which responses were late for it is not. Slices are
 //! chosen by these waits alone, as `plan::quiet` does.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::{CountedTime, Interval};
 use hoptax_stats::{
@@ -111,10 +109,6 @@ struct Study {
     other: Vec<Side>,
 }
 
-fn lognormal(machine: &mut Machine, spread: f64) -> f64 {
-    (spread * machine.normal()).exp()
-}
-
 /// The state that all processes of a round have in common.
 #[derive(Clone, Copy)]
 struct Common {
@@ -125,10 +119,9 @@ struct Common {
 
 impl Common {
     fn new(machine: &mut Machine, scenario: &Scenario) -> Self {
-        let level_ns = USUAL_NS * lognormal(machine, ROUND_LEVEL);
+        let level_ns = USUAL_NS * machine.factor(ROUND_LEVEL);
         let spread = scenario.stalls.of_rounds;
-        let stalls =
-            if spread > 0.0 { lognormal(machine, spread) / (spread.powi(2) / 2.0).exp() } else { 1.0 };
+        let stalls = if spread > 0.0 { machine.factor(spread) / (spread.powi(2) / 2.0).exp() } else { 1.0 };
         Self { level_ns, stalls }
     }
 }
@@ -139,15 +132,15 @@ fn add(machine: &mut Machine, scenario: &Scenario, common: Common, is_arm: bool,
     let per_slice = per_slice * common.stalls;
     let (factor, tail, shift) =
         if is_arm { (of_arm, scenario.tail, scenario.shift) } else { (1.0, 1.0, 0.0) };
-    let level_ns = common.level_ns * lognormal(machine, PROCESS_LEVEL);
-    let tail = tail * lognormal(machine, PROCESS_TAIL);
+    let level_ns = common.level_ns * machine.factor(PROCESS_LEVEL);
+    let tail = tail * machine.factor(PROCESS_TAIL);
     let mut neighbour = machine.normal();
     for _ in 0..scenario.slices {
         let mut waited = (always.0 + always.1 * machine.normal()).max(0.0);
         let mut stalls = Vec::new();
         let mut at = if per_slice > 0.0 { machine.exponential() / (per_slice * factor) } else { 1.0 };
         while at < 1.0 {
-            let length_ns = 1e6 * median_ms * lognormal(machine, spread);
+            let length_ns = 1e6 * median_ms * machine.factor(spread);
             stalls.push((at * SLICE_NS, at * SLICE_NS + length_ns));
             waited += counted * length_ns.min(SLICE_NS * (1.0 - at)) / SLICE_NS;
             at += machine.exponential() / (per_slice * factor);

@@ -1,7 +1,5 @@
 //! Properties of a search that hold for every subject, also for one that answers at random.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::time::Duration;
 
 use hoptax_result::FindState;

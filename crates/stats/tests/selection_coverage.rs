@@ -1,7 +1,5 @@
 //! Coverage of bounds that come from a selection of slices: from the interval of the slices that the host left alone to that of all, as
 //! `judge::summary::bounds` takes them where a check withholds a number because many slices were set aside.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_result::Interval;
 use hoptax_stats::paired_cost_of_copies;

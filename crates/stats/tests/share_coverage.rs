@@ -1,7 +1,5 @@
 //! Coverage of the interval of a cost as a share of its level, in simulated studies whose rounds share some of the noise of arm and
 //! reference, and of the intervals that it replaces.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use std::ops::RangeInclusive;
 
@@ -10,9 +8,8 @@ use hoptax_stats::{
     CostAtLevel, RoundTimes, costs_by_round, mean_over_rounds, median, quantile_cost, quantile_level,
     quantile_share, share_of_level,
 };
-use rand::SeedableRng;
-use rand::rngs::Xoshiro256PlusPlus;
-use rand_distr::{Distribution, StandardNormal};
+
+use crate::tail_coverage::Machine;
 
 const STUDIES: u32 = 4_000;
 const CONFIDENCE: f64 = 0.95;
@@ -45,30 +42,20 @@ const NOISES: [Noise; 3] = [
     Noise { round: 0.02, arm: 0.02, reference: 0.06, slice: 0.05 },
 ];
 
-struct Machine(Xoshiro256PlusPlus);
-
-impl Machine {
-    /// A random factor around one.
-    fn factor(&mut self, spread: f64) -> f64 {
-        let normal: f64 = StandardNormal.sample(&mut self.0);
-        (spread * normal).exp()
-    }
-
-    /// Rounds of four blocks, each with a slice of the arm and one of the reference, reduced as those of a study are.
-    fn study(&mut self, rounds: usize, share: f64, noise: Noise) -> Vec<CostAtLevel> {
-        let round = |_| {
-            let common = LEVEL * self.factor(noise.round);
-            let reference = common * self.factor(noise.reference);
-            let arm = common * (1.0 + share) * self.factor(noise.arm);
-            let block = |_| (arm * self.factor(noise.slice), reference * self.factor(noise.slice));
-            let blocks: Vec<(f64, f64)> = (0..4).map(block).collect();
-            let differences: Vec<f64> = blocks.iter().map(|(arm, reference)| arm - reference).collect();
-            let cost = costs_by_round(&[vec![differences]]).unwrap()[0].unwrap();
-            let levels: Vec<f64> = blocks.iter().map(|(_, reference)| *reference).collect();
-            CostAtLevel { cost, level: median(&levels).unwrap() }
-        };
-        (0..rounds).map(round).collect()
-    }
+/// Rounds of four blocks, each with a slice of the arm and one of the reference, reduced as those of a study are.
+fn study(machine: &mut Machine, rounds: usize, share: f64, noise: Noise) -> Vec<CostAtLevel> {
+    let round = |_| {
+        let common = LEVEL * machine.factor(noise.round);
+        let reference = common * machine.factor(noise.reference);
+        let arm = common * (1.0 + share) * machine.factor(noise.arm);
+        let block = |_| (arm * machine.factor(noise.slice), reference * machine.factor(noise.slice));
+        let blocks: Vec<(f64, f64)> = (0..4).map(block).collect();
+        let differences: Vec<f64> = blocks.iter().map(|(arm, reference)| arm - reference).collect();
+        let cost = costs_by_round(&[vec![differences]]).unwrap()[0].unwrap();
+        let levels: Vec<f64> = blocks.iter().map(|(_, reference)| *reference).collect();
+        CostAtLevel { cost, level: median(&levels).unwrap() }
+    };
+    (0..rounds).map(round).collect()
 }
 
 /// Wrong: the interval of the cost divided by the level, as if that were exact.
@@ -87,8 +74,9 @@ fn both(rounds: &[CostAtLevel]) -> (Interval, Interval) {
 /// The percentage of studies whose interval covers the true share.
 fn coverage(rounds: usize, share: f64, noise: Noise, interval: impl Fn(&[CostAtLevel]) -> Interval) -> f64 {
     // Methods that are tried on one kind of study see the same studies.
-    let mut machine = Machine(Xoshiro256PlusPlus::seed_from_u64(1_000 * rounds as u64));
-    let covered = (0..STUDIES).filter(|_| interval(&machine.study(rounds, share, noise)).contains(share));
+    let mut machine = Machine::new(1_000 * rounds as u64);
+    let mut is_covered = || interval(&study(&mut machine, rounds, share, noise)).contains(share);
+    let covered = (0..STUDIES).filter(|_| is_covered());
     100.0 * covered.count() as f64 / f64::from(STUDIES)
 }
 
@@ -140,7 +128,7 @@ fn shares_of_quantiles_cover_the_truth_and_those_of_exact_ones_miss_a_large_one(
     let noise = NOISES[0];
     for p in [0.5, 0.9] {
         let mut covered = SHARES.map(|share| (share, 0_u32, 0_u32));
-        let mut machine = Machine(Xoshiro256PlusPlus::seed_from_u64(5));
+        let mut machine = Machine::new(5);
         for _ in 0..STUDIES / 2 {
             let levels: Vec<(f64, f64)> = (0..ROUNDS)
                 .map(|_| {

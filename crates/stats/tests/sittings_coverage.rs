@@ -1,6 +1,4 @@
 //! Coverage of the combined intervals of several sittings, for the cost on the machine and for another sitting.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{Sitting, random_effects};
 use rand::SeedableRng;

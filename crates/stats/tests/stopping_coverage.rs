@@ -1,6 +1,4 @@
 //! Coverage of intervals in studies that stop when their intervals are narrow.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{LOOK_CONFIDENCE, looks, mean_over_rounds, precise_enough, rounds_needed};
 use rand::rngs::Xoshiro256PlusPlus;

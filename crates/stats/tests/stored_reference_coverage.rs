@@ -1,6 +1,4 @@
 //! Coverage of the distance of a new sitting from earlier sittings of a reference.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{Sitting, from_reference};
 use rand::SeedableRng;

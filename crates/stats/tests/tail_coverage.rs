@@ -1,8 +1,6 @@
 //! Coverage of intervals of quantiles and of shares of slow responses, in simulated studies whose response times resemble
 //! measured ones: heavy tails, autocorrelation, tails that vary between rounds and processes, and stalls of the machine
 //! that delay all requests in flight.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +70,7 @@ impl Machine {
     }
 
     /// A random factor around one.
-    fn factor(&mut self, spread: f64) -> f64 {
+    pub(crate) fn factor(&mut self, spread: f64) -> f64 {
         (spread * self.normal()).exp()
     }
 

@@ -1,6 +1,4 @@
 //! Coverage of the intervals of timelines in simulated studies: shares of rare events, and times in steps.
-//!
-//! Every test has a fixed seed, so results depend neither on the clock nor on the machine.
 
 use hoptax_stats::{EventCount, event_share, mean_of_steps};
 use rand::rngs::Xoshiro256PlusPlus;

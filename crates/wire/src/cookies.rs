@@ -21,10 +21,7 @@ impl Cookies {
     /// Stores the cookie of a `Set-Cookie` value. A cookie without a name is ignored.
     pub(crate) fn set(&mut self, value: &[u8]) {
         let mut parts = value.split(|&byte| byte == b';');
-        let pair = parts.next().unwrap_or_default();
-        let Some(equals) = pair.iter().position(|&byte| byte == b'=') else { return };
-        let (name, value) = pair.split_at(equals);
-        let (name, value) = (name.trim_ascii(), value.get(1..).unwrap_or_default().trim_ascii());
+        let Some((name, value)) = parts.next().and_then(name_and_value) else { return };
         let is_sendable = |bytes: &[u8]| bytes.iter().all(|byte| !byte.is_ascii_control());
         if name.is_empty()
             || name.len() + value.len() > MAX_COOKIE_BYTES
@@ -65,11 +62,16 @@ impl Cookies {
     }
 }
 
+/// The name and the value around the first equals sign; None without one.
+fn name_and_value(pair: &[u8]) -> Option<(&[u8], &[u8])> {
+    let equals = pair.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = (pair.get(..equals)?, pair.get(equals + 1..)?);
+    Some((name.trim_ascii(), value.trim_ascii()))
+}
+
 /// True if an attribute of a cookie removes it.
 fn is_removal(attribute: &[u8]) -> bool {
-    let Some(equals) = attribute.iter().position(|&byte| byte == b'=') else { return false };
-    let (name, value) = attribute.split_at(equals);
-    let (name, value) = (name.trim_ascii(), value.get(1..).unwrap_or_default().trim_ascii());
+    let Some((name, value)) = name_and_value(attribute) else { return false };
     if name.eq_ignore_ascii_case(b"max-age") {
         value == b"0" || value.starts_with(b"-")
     } else {

@@ -54,18 +54,24 @@ pub fn answering(response: &'static [u8]) -> SocketAddr {
     server(move |mut stream| while read_request(&mut stream) && stream.write_all(response).is_ok() {})
 }
 
+/// A server that calls `serve` with each connection and its number, from 0, and the number of its connections.
+pub fn numbered(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> (SocketAddr, Arc<AtomicUsize>) {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&accepted);
+    (server(move |stream| serve(count.fetch_add(1, Ordering::Relaxed), stream)), accepted)
+}
+
 /// A server that calls `before` with the number of the connection before it answers a request.
 pub fn answering_after(before: impl Fn(usize) + Send + Sync + 'static) -> SocketAddr {
-    let accepted = AtomicUsize::new(0);
-    server(move |mut stream| {
-        let connection = accepted.fetch_add(1, Ordering::Relaxed);
+    let (address, _) = numbered(move |connection, mut stream| {
         while read_request(&mut stream) {
             before(connection);
             if stream.write_all(OK).is_err() {
                 return;
             }
         }
-    })
+    });
+    address
 }
 
 /// A server that takes this time for each response.
@@ -75,13 +81,7 @@ pub fn slow(delay: Duration) -> SocketAddr {
 
 /// A server that answers every request, and the number of its connections.
 pub fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&accepted);
-    let address = server(move |mut stream| {
-        count.fetch_add(1, Ordering::Relaxed);
-        while read_request(&mut stream) && stream.write_all(OK).is_ok() {}
-    });
-    (address, accepted)
+    numbered(|_, mut stream| while read_request(&mut stream) && stream.write_all(OK).is_ok() {})
 }
 
 pub fn target(address: SocketAddr) -> Target {

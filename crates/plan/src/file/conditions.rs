@@ -221,7 +221,7 @@ fn releases(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Schema of one of `words`, or a list of them.
-fn words(words: &[&str]) -> Schema {
+pub(super) fn words(words: &[&str]) -> Schema {
     let one_of: Vec<Schema> = words.iter().map(|word| json_schema!({"const": word})).collect();
     json_schema!({"anyOf": [
         {"type": "array", "items": {"oneOf": one_of}, "minItems": 1, "uniqueItems": true},
@@ -231,7 +231,7 @@ fn words(words: &[&str]) -> Schema {
 
 /// Schema of a number in this range, or a list of such numbers. In a JSON schema, keywords for numbers apply to numbers
 /// only, and likewise for lists.
-fn numbers(least: u64, most: u64) -> Schema {
+pub(super) fn numbers(least: u64, most: u64) -> Schema {
     json_schema!({
         "type": ["integer", "array"],
         "minimum": least,

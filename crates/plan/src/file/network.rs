@@ -2,10 +2,11 @@
 
 use hoptax_host::firewall::{Firewall, FirewallSpec, MAX_RULES, Matching};
 use hoptax_host::network::{Nat, NetworkSpec, Servers};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use super::OneOrMore;
+use super::conditions::{numbers, words};
 
 /// A network of network namespaces, which hoptax creates for each round and removes with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -116,22 +117,11 @@ impl From<NatWord> for Option<Nat> {
 }
 
 fn rules(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": ["integer", "array"],
-        "minimum": 0,
-        "maximum": MAX_RULES,
-        "items": {"type": "integer", "minimum": 0, "maximum": MAX_RULES},
-        "minItems": 1,
-        "uniqueItems": true,
-    })
+    numbers(0, MAX_RULES.into())
 }
 
 fn matching(_: &mut SchemaGenerator) -> Schema {
-    let one_of = ["first", "last", "none"].map(|word| json_schema!({"const": word}));
-    json_schema!({"anyOf": [
-        {"type": "array", "items": {"oneOf": one_of}, "minItems": 1, "uniqueItems": true},
-        {"oneOf": one_of},
-    ]})
+    words(&["first", "last", "none"])
 }
 
 #[cfg(test)]

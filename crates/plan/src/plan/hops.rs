@@ -4,7 +4,7 @@ mod section;
 
 use hoptax_bootstrap::request::{DerivedRequest, StatedRequest};
 use hoptax_functions::{Catalogue, Component, Composition, FilterOrder, FunctionCall};
-use hoptax_result::{AllProcessors, HopProcessors};
+use hoptax_result::{AllProcessors, HopProcessors, counted};
 
 use super::chain::{Chain, GATEWAY, Hop};
 use super::given::{self, GivenConfig};
@@ -418,28 +418,18 @@ fn in_words(section: &HopSection, usual: &str) -> String {
         parts.push(format!("`{}`{order}", section.functions.join("`, `")));
     }
     parts.extend(section.config.as_ref().map(|config| {
-        let less = match section.without.len() {
-            0 => String::new(),
-            1 => " less 1 node".to_owned(),
-            nodes => format!(" less {nodes} nodes"),
-        };
-        let replaced = match section.replace.len() {
-            0 => String::new(),
-            1 => ", 1 node replaced".to_owned(),
-            nodes => format!(", {nodes} nodes replaced"),
-        };
+        let nodes = |count: usize| Some(counted(count as u64, "node")).filter(|_| count > 0);
+        let less = nodes(section.without.len()).map(|nodes| format!(" less {nodes}")).unwrap_or_default();
+        let replaced = nodes(section.replace.len()).map(|nodes| format!(", {nodes} replaced"));
+        let replaced = replaced.unwrap_or_default();
         format!("`{config}`{less}{replaced}")
     }));
     parts.extend(section.clones.map(|number| format!("{number} clones")));
     parts.extend(section.processors.map(|processors| match processors {
-        HopProcessors::Number(1) => "1 processor".to_owned(),
-        HopProcessors::Number(number) => format!("{number} processors"),
+        HopProcessors::Number(number) => counted(number.into(), "processor"),
         HopProcessors::Word(AllProcessors::All) => "all processors".to_owned(),
     }));
-    parts.extend(section.workers.map(|number| match number {
-        1 => "1 worker".to_owned(),
-        number => format!("{number} workers"),
-    }));
+    parts.extend(section.workers.map(|number| counted(number.into(), "worker")));
     parts.extend((!section.flags.is_empty()).then(|| format!("flags `{}`", section.flags.join(" "))));
     parts.extend(section.env.iter().map(|(name, value)| {
         // It is printed in every report.

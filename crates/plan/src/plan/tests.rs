@@ -30,6 +30,19 @@ fn problems(text: &str) -> String {
     planned(text).expect_err(text).to_string()
 }
 
+fn ids(plan: &Plan) -> Vec<&str> {
+    plan.arms.iter().map(|arm| arm.id.as_str()).collect()
+}
+
+fn arm<'a>(plan: &'a Plan, id: &str) -> &'a Arm {
+    plan.arms.iter().find(|arm| arm.id == id).unwrap_or_else(|| panic!("no {id} in {:?}", ids(plan)))
+}
+
+/// The arms that are compared with another one, each with that one.
+fn compared(plan: &Plan) -> Vec<(&str, &str)> {
+    plan.arms.iter().filter_map(|arm| Some((arm.id.as_str(), plan.reference(arm)?.id.as_str()))).collect()
+}
+
 #[test]
 fn a_load_is_a_rate_or_a_share_of_capacity() {
     let with = |keys: &str| {
@@ -126,14 +139,13 @@ fn several_identical_arms_have_their_own_names() {
 #[test]
 fn a_function_with_conditions_has_its_own_baseline() {
     let plan = plan("baseline, lua, compress/gzip, control/delay").unwrap();
-    let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
     let own = [
         "baseline{size=4096}",
         "compress/gzip",
         "baseline{connections=64,EVENT_PRECISE_TIMER=1}",
         "control/delay",
     ];
-    assert_eq!(ids, [["baseline", "lua"].as_slice(), &own].concat());
+    assert_eq!(ids(&plan), [["baseline", "lua"].as_slice(), &own].concat());
     let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();
     assert_eq!(compared, [None, Some(0), None, Some(2), None, Some(4)]);
     let connections = |arm: &Arm| plan.loads.iter().map(|load| arm.connections(load)).collect::<Vec<_>>();
@@ -163,8 +175,7 @@ fn a_subject_is_compared_with_no_proxy_at_the_same_protocol() {
         "position: gateway+both",
     ]))
     .unwrap();
-    let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
-    assert_eq!(ids, ["direct grpc", "both grpc mtls", "direct http1", "gateway+both http1"]);
+    assert_eq!(ids(&plan), ["direct grpc", "both grpc mtls", "direct http1", "gateway+both http1"]);
     let compared: Vec<Option<usize>> = plan.arms.iter().map(|arm| arm.compared_with).collect();
     assert_eq!(compared, [None, Some(0), None, Some(2)]);
     let proxies: Vec<bool> = plan.arms.iter().map(Arm::has_proxy).collect();
@@ -204,9 +215,8 @@ fn spellings_of_one_arm_are_refused_with_both_lines() {
     // Other conditions, other knobs or the removal of a function make another arm.
     let plan = plan("baseline, rbac, 'rbac{rules=5}', {unloaded: rbac}, {function: rbac, at: {headers: 5}}")
         .unwrap();
-    let ids: Vec<&str> =
-        plan.arms.iter().map(|arm| arm.id.as_str()).filter(|id| id.contains("rbac")).collect();
-    assert_eq!(ids, ["rbac", "rbac{rules=5}", "rbac unloaded", "rbac @ headers=5"]);
+    let of_rbac: Vec<&str> = ids(&plan).into_iter().filter(|id| id.contains("rbac")).collect();
+    assert_eq!(of_rbac, ["rbac", "rbac{rules=5}", "rbac unloaded", "rbac @ headers=5"]);
     let mut folders: Vec<String> = plan.arms.iter().map(|arm| arm.folder(0)).collect();
     folders.sort();
     folders.dedup();

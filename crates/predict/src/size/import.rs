@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use hoptax_plan::file::{Problem, templated};
 use hoptax_result::ungrouped;
-use hoptax_text::yaml::{Node, Placed};
+use hoptax_text::yaml::{Node, Placed, is_plain};
 use serde_json::Value;
 
 use crate::size::graph::{CallStep, GraphFile, ServiceSection};
@@ -56,15 +56,6 @@ fn flow(value: &Value) -> String {
             .filter(|number| number.fract().abs() <= 0.0)
             .map_or_else(|| other.to_string(), |number| ungrouped(number, 0)),
     }
-}
-
-/// Returns true if a string needs no quotes: it begins with a letter, and is neither a number nor a reserved word of YAML.
-fn is_plain(text: &str) -> bool {
-    let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
-        && !words.contains(&text.to_ascii_lowercase().as_str())
-        && text.parse::<f64>().is_err()
 }
 
 /// The entries of a mapping; empty for any other node.

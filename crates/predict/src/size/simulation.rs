@@ -1,6 +1,6 @@
 //! The proxies of a graph at the rate of a prediction, simulated requests that pass them, and intervals of the simulated numbers.
 
-use hoptax_result::{Interval, percent};
+use hoptax_result::{Interval, counted, percent};
 use hoptax_stats::{jackknife, sum_of_independent};
 
 use crate::size::busy::{Busy, Placed, Placement, Processors, Without, left_out};
@@ -44,8 +44,8 @@ pub(crate) fn all_at<'a>(
         if let Processors::Shared(count) = placement.processors
             && busy.processors >= 1.0
         {
-            let plural = if count == 1 { "" } else { "s" };
-            return Err(format!("all proxies share {count} processor{plural}: too few for the rate"));
+            let processors = counted(count.into(), "processor");
+            return Err(format!("all proxies share {processors}: too few for the rate"));
         }
         let without = left_out(without, number);
         let ahead_us = ahead_us(proxy, placement, rate, busy, without);

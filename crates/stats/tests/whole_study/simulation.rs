@@ -13,13 +13,13 @@ pub(crate) const BASELINE_US: f64 = 20.0;
 /// Share of disturbed slices, of which the host takes a part, and their relative error. In studies on two machines, 1
 /// to 5 % of the slices are more than a tenth above the level of their arm and block, and a tenth as many are more than
 /// a tenth below.
-const DISTURBED: f64 = 0.03;
-const DISTURBANCE: f64 = 0.2;
+pub(crate) const DISTURBED: f64 = 0.03;
+pub(crate) const DISTURBANCE: f64 = 0.2;
 
 /// Share of slices that are set aside: half of the disturbed ones are not detected, and some undisturbed ones are set
 /// aside too.
-const SET_ASIDE_OF_DISTURBED: f64 = 0.5;
-const SET_ASIDE_OF_OTHERS: f64 = 0.05;
+pub(crate) const SET_ASIDE_OF_DISTURBED: f64 = 0.5;
+pub(crate) const SET_ASIDE_OF_OTHERS: f64 = 0.05;
 
 /// The resulting bias of the mean of slices, as a share.
 pub(crate) const LEAN_OF_MEANS: f64 = DISTURBED * SET_ASIDE_OF_DISTURBED * DISTURBANCE;

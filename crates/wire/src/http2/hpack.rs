@@ -297,12 +297,13 @@ pub(crate) fn put_field(output: &mut Vec<u8>, name: &str, value: &str) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, BadBlock> {
+    /// The fields of a block, each in a line.
+    pub(crate) fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, BadBlock> {
         let mut fields = Vec::new();
         decoder.decode(block, |name, value| {
             fields.push(format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value)));

@@ -14,7 +14,7 @@ fn functions(arm: &Arm) -> Vec<Vec<&str>> {
 }
 
 fn envoys<'a>(plan: &'a Plan, id: &str) -> Vec<Option<&'a str>> {
-    let arm = plan.arms.iter().find(|arm| arm.id == id).unwrap_or_else(|| panic!("{id}"));
+    let arm = arm(plan, id);
     arm.chain.hops.iter().map(|hop| arm.envoy(hop)).collect()
 }
 
@@ -57,18 +57,13 @@ fn a_release_of_an_arm_has_the_usual_baseline_and_a_release_of_conditions_its_ow
     assert_eq!(envoys(&plan, "previous"), [Some("1.39.3")]);
     assert_eq!(envoys(&plan, "baseline"), [None]);
     assert_eq!(envoys(&plan, "mixed @ envoy=1.36.5"), [Some("1.39.3"), Some("1.36.5")]);
-    let compared: Vec<(&str, &str)> = plan
-        .arms
-        .iter()
-        .filter_map(|arm| Some((arm.id.as_str(), plan.arms[arm.compared_with?].id.as_str())))
-        .collect();
     let expected = [
         ("previous", "baseline"),
         ("lua @ envoy=1.36.5", "baseline @ envoy=1.36.5"),
         ("lua @ envoy=1.40.0", "baseline @ envoy=1.40.0"),
         ("mixed @ envoy=1.36.5", "baseline @ envoy=1.36.5"),
     ];
-    assert_eq!(compared, expected);
+    assert_eq!(compared(&plan), expected);
     assert_eq!(plan.envoys(), ["1.36.5", "1.39.3", "1.40.0"].into());
 }
 

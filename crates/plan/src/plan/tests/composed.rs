@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn ids(plan: &Plan) -> Vec<&str> {
-    plan.arms.iter().map(|arm| arm.id.as_str()).collect()
-}
-
 fn names(arm: &Arm) -> Vec<&str> {
     arm.functions.components().iter().map(|component| component.name.as_str()).collect()
 }

@@ -9,8 +9,7 @@ use super::*;
 
 /// The arm ids of a study of these arms, with `before` placed before them.
 fn ids(before: &str, arms: &str) -> Vec<String> {
-    let plan = planned(&text(before, arms)).unwrap_or_else(|problems| panic!("{problems}"));
-    plan.arms.iter().map(|arm| arm.id.clone()).collect()
+    planned_with(before, arms).arms.into_iter().map(|arm| arm.id).collect()
 }
 
 fn text(before: &str, arms: &str) -> String {
@@ -201,7 +200,7 @@ fn folders_of_arms_differ_under_all_conditions() {
 fn every_point_has_as_many_copies_of_its_baseline_as_its_arms_require() {
     let functions = "lua, rbac, cors, jwt, route/header, route/path, route/prefix, csrf, buffer, request-id";
     let plan = planned_with("conditions: {protocol: [http1, http2]}", &format!("baseline, {functions}"));
-    let copies = |id: &str| plan.arms.iter().find(|arm| arm.id == id).unwrap().copies;
+    let copies = |id: &str| arm(&plan, id).copies;
     // Eight arms are compared with each of these, and two with each of those with a body.
     assert_eq!((copies("baseline"), copies("baseline @ http2")), (3, 3));
     assert_eq!((copies("baseline{body=5 B}"), copies("baseline{body=5 B} @ http2")), (1, 1));

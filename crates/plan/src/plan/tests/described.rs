@@ -21,11 +21,6 @@ const EVERY_KIND: &str = r#"arms:
   - {name: off-mesh, url: "http://127.0.0.1:8080/"}
 "#;
 
-fn arm<'a>(plan: &'a Plan, id: &str) -> &'a Arm {
-    let ids: Vec<&str> = plan.arms.iter().map(|arm| arm.id.as_str()).collect();
-    plan.arms.iter().find(|arm| arm.id == id).unwrap_or_else(|| panic!("no {id} in {ids:?}"))
-}
-
 fn reference<'a>(plan: &'a Plan, id: &str) -> &'a Arm {
     &plan.arms[arm(plan, id).compared_with.unwrap()]
 }
@@ -100,13 +95,8 @@ fn an_arm_is_compared_with_a_plain_proxy_in_front_of_its_application() {
          {{name: c, hops: [], {own}}}, {{name: d, functions: [lua], application: origin}}, {{name: e, functions: [cors], application: go}}"
     )))
     .unwrap();
-    let names: Vec<(&str, &str)> = plan
-        .arms
-        .iter()
-        .filter_map(|arm| Some((arm.id.as_str(), plan.arms[arm.compared_with?].id.as_str())))
-        .collect();
     assert_eq!(
-        names,
+        compared(&plan),
         [
             ("lua", "baseline"),
             ("a @ application=./server", "baseline @ application=./server"),

@@ -66,10 +66,6 @@ fn read(folder: &Path, study: &str) -> Result<Plan, Problems> {
     Plan::with_configurations(&file, &positions, Catalogue::load().unwrap(), configurations)
 }
 
-fn arm<'a>(plan: &'a Plan, id: &str) -> &'a Arm {
-    plan.arms.iter().find(|arm| arm.id == id).unwrap_or_else(|| panic!("{id}"))
-}
-
 #[test]
 fn a_configuration_presents_a_certificate_if_a_cluster_has_one() {
     let of = |common: &str| {
