@@ -253,7 +253,7 @@ static_resources:
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("listeners.yaml");
         let upstream = "{address: search.example.org, port: 443, encryption: true}";
-        let text = format!("listeners: [{{name: search, port: 6102, upstream: {upstream}}}]\n");
+        let text = format!("listeners: [{{name: search, port: 6102, upstream: {upstream}, timeout: 2s}}]\n");
         fs::write(&file, text).unwrap();
         let (form, format) = (Form::Bootstrap, Format::Yaml);
         let as_text = Rendering { file: &file, services: None, form, format, folder: None };
