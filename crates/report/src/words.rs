@@ -117,9 +117,8 @@ const NARROW: f64 = 0.01;
 
 /// The meaning of the intervals, one sentence each.
 pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
-    let level_of = |arm: &ArmResult| {
-        result.level_of_reference(arm, result.reference_of(arm)?, CostMeasure::CpuUs)
-    };
+    let level_of =
+        |arm: &ArmResult| result.level_of_reference(arm, result.reference_of(arm)?, CostMeasure::CpuUs);
     // Half-width as a share of the reference arm.
     let half = |arm: &ArmResult| {
         let cost = arm.cost.cpu_us_per_request?;
