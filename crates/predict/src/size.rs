@@ -22,6 +22,7 @@ mod flow;
 pub mod graph;
 pub mod import;
 mod interpolation;
+mod items;
 mod kubernetes_resources;
 mod latency;
 mod learn;

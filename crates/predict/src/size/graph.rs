@@ -5,7 +5,7 @@ mod file;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use crate::size::memory::Items;
+use crate::size::items::Items;
 use hoptax_functions::{Catalogue, FunctionCall};
 use hoptax_plan::file::{Format, Positions, Problem, Problems, Protocol};
 use hoptax_plan::plan::USUAL_BYTES;

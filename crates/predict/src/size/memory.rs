@@ -6,15 +6,8 @@
 use hoptax_result::{ArmResult, Interval, RoundMeasure};
 
 use crate::size::arms::single_function;
+use crate::size::items::Items;
 use crate::size::learn::{Gap, Plain, Source};
-
-/// Numbers of items of a proxy that take memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Items {
-    pub(crate) connections: Option<u64>,
-    pub(crate) clusters: Option<u64>,
-    pub(crate) routes: Option<u64>,
-}
 
 /// Memory that one item adds, and the largest number of such items that a result has.
 #[derive(Clone, Copy, Debug)]
