@@ -109,7 +109,10 @@ impl From<ReleaseError> for Failure {
 
 impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Self {
-        Self::of_input_if(!matches!(error, FolderError::Write { .. }), error)
+        match error {
+            FolderError::Exists(_) | FolderError::Certificate(_) => Self::bad_input(error),
+            FolderError::Write { .. } => Self::environment(error),
+        }
     }
 }
 

@@ -100,6 +100,7 @@ fn a_cluster_that_does_not_take_agents_is_named_with_the_cause() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn the_rights_of_a_dry_run_and_of_the_base_suffice() {
+    let _alone = alone();
     prepared();
     let (_origin, url) = reachable();
     for (namespace, rights) in
@@ -116,6 +117,7 @@ fn the_rights_of_a_dry_run_and_of_the_base_suffice() {
 #[test]
 #[ignore = "needs the cluster of `make test-cluster`"]
 fn the_installed_chart_gives_the_rights_and_takes_them_again() {
+    let _alone = alone();
     prepared();
     let (_origin, url) = reachable();
     let namespace = "of-chart";
