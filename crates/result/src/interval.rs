@@ -14,8 +14,8 @@ pub struct Interval {
     /// Upper end.
     pub high: f64,
     /// Degrees of freedom of Student's distribution, whose critical value times the standard error is the half-width; null for the normal
-    /// distribution, which has infinitely many. Absent if it has one less than rounds of its result count for the number, and if they are
-    /// not known.
+    /// distribution, which has infinitely many. Absent if they are one less than the rounds that count for the number, and if they are not
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_is_infinite")]
     pub degrees_of_freedom: Option<f64>,
 }
