@@ -160,6 +160,16 @@ proptest! {
 }
 
 #[test]
+fn a_search_at_the_lowest_load_ends_after_few_trials() {
+    let limits =
+        Limits { start: 1.0, width: 0.01, budget: Duration::from_hours(10_000), ..Limits::new(1.0, 1.1) };
+    let subject = Subject { capacity: f64::MAX, noise: 0.0, reach: 1.0 };
+    let (search, trials) = run(&[Criterion::Lost { permitted: 0.001 }], limits, subject, 1_000);
+    assert_eq!(search.next(), Step::Done(Ending::Complete));
+    assert!(trials.len() < 100, "{} trials", trials.len());
+}
+
+#[test]
 fn a_search_that_runs_out_of_time_states_no_upper_end_that_only_the_generator_set() {
     let limits = Limits { budget: Duration::from_secs(8), ..Limits::new(10.0, 10_000.0) };
     let subject = Subject { capacity: f64::MAX, noise: 0.0, reach: 100.0 };

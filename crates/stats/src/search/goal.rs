@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Late requests that a percentile permits in a trial of sufficient length: ten groups of six.
 const LATE: f64 = 60.0;
+/// Lost requests that a limit permits in a trial of sufficient length. With fewer, a search at a low load has thousands of trials.
+const LOST: f64 = 0.5;
 /// Least and largest dispersion of late requests before it is known.
 const LEAST: f64 = 5.0;
 const MOST: f64 = 100.0;
@@ -75,14 +77,17 @@ impl Criterion {
 
     /// Returns the length that a trial at a load should have.
     pub(crate) fn trial(&self, load: f64, width: f64) -> Duration {
-        match *self {
+        let permitting = |requests: f64, permitted: f64| {
+            Duration::try_from_secs_f64(requests / (permitted * load)).unwrap_or(Duration::MAX)
+        };
+        let needed = match *self {
             Self::Late { permitted, .. } => {
-                let requests =
-                    Duration::try_from_secs_f64(LATE / (permitted * load)).unwrap_or(Duration::MAX);
-                self.memory(width).mul_f64(MEMORIES).max(requests).max(SHORTEST)
+                self.memory(width).mul_f64(MEMORIES).max(permitting(LATE, permitted))
             }
-            Self::Lost { .. } | Self::Value => SHORTEST,
-        }
+            Self::Lost { permitted } => permitting(LOST, permitted),
+            Self::Value => SHORTEST,
+        };
+        needed.max(SHORTEST)
     }
 
     /// Describes why the criterion is invalid; none if it is valid.
@@ -105,7 +110,9 @@ mod tests {
         assert!((seconds(late(0.01, 20), 40_000.0) - 4.632).abs() < 1e-3);
         assert!((seconds(late(0.001, 20), 400.0) - 150.0).abs() < 1e-6);
         assert_eq!(late(0.01, 1).trial(40_000.0, 0.03), SHORTEST);
-        assert_eq!(Criterion::Lost { permitted: 0.001 }.trial(400.0, 0.03), SHORTEST);
+        // One lost request of 1,000 is permitted.
+        assert!((seconds(Criterion::Lost { permitted: 0.001 }, 1.0) - 500.0).abs() < 1e-6);
+        assert_eq!(Criterion::Lost { permitted: 0.001 }.trial(500.0, 0.03), SHORTEST);
     }
 
     #[test]
