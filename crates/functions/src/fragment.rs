@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub use repeat::{count, repeat_within, repeated, replaced};
+pub use repeat::{count, repeat_within, repeated};
 
 /// The configuration that a function adds to a plain proxy.
 ///

@@ -24,7 +24,7 @@ pub use catalogue::{Catalogue, CatalogueError};
 pub use code_file::CodeFile;
 pub use composition::{Component, Composition, Conflict};
 pub use filter_order::FilterOrder;
-pub use fragment::{Fragment, KeyExchangeGroup, count, repeat_within, repeated, replaced};
+pub use fragment::{Fragment, KeyExchangeGroup, count, repeat_within, repeated};
 pub use function::{
     Change, Context, Family, Function, KnownAnswer, Proof, RenderError, Request, Secured, Tls,
 };

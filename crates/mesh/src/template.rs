@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use hoptax_cluster::Namespace;
 use hoptax_cluster::rights::GroupResource;
-use hoptax_functions::replaced;
 use hoptax_load::Expectation;
+use hoptax_text::json_texts::replaced;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -89,15 +89,15 @@ impl Interval {
         })
     }
 
-    /// The sum of numbers that may depend on each other in any way, each with an interval of the same confidence. None without a
-    /// number.
+    /// The sum of numbers that may depend on each other in any way, each with an interval of the same confidence. That of one is the number
+    /// itself, with the degrees of freedom that it states; a sum of several states none. None without a number.
     ///
     /// **Method.** The distances from the estimates to the ends add up. A standard error of a sum is at most the sum of the
     /// standard errors, whatever their correlation (the triangle inequality). So the interval covers at least as often as those of
     /// the numbers, up to their critical values, and is wide if the numbers are independent.
     pub fn sum_of_dependent(numbers: &[Self]) -> Option<Self> {
-        if numbers.is_empty() {
-            return None;
+        if numbers.len() < 2 {
+            return numbers.first().copied();
         }
         let estimate = numbers.iter().map(|number| number.estimate).sum::<f64>();
         let below = numbers.iter().map(|number| number.estimate - number.low).sum::<f64>();

@@ -19,8 +19,8 @@ pub struct ChosenTest<'a> {
     pub client: Option<u32>,
     /// The servers on other machines to which load may go.
     pub targets: &'a [HostPort],
-    /// True if a file holds the result, which is that of one client.
-    pub has_file: bool,
+    /// True if the result is written as JSON, to a file or to stdout: one document holds that of one client.
+    pub has_json: bool,
 }
 
 /// The load of a client of a test configuration.
@@ -58,7 +58,7 @@ pub fn loads(test: ChosenTest<'_>, say: Say<'_>) -> Result<Vec<ClientLoad>, Fail
     let chosen = choose(&read(test.file)?, test.client).map_err(bad)?;
     let problems = chosen.refused(test.targets);
     let Chosen { loads, unused } = chosen;
-    if test.has_file && loads.len() > 1 {
+    if test.has_json && loads.len() > 1 {
         return Err(bad(vec![format!(
             "it has {} clients, and `--json` holds the result of one: choose it with `--client 1`",
             loads.len()
@@ -86,7 +86,7 @@ mod tests {
         let file = folder.path().join("test.yaml");
         let text = "duration: 10s\nsmp_version: v0.0.1\nclients:\n- endpoint_urls: [\"http://joe:secret@127.0.0.1:1/\"]\n- endpoint_urls: [\"http://a.invalid:81/\"]\n";
         fs::write(&file, text).unwrap();
-        let test = ChosenTest { file: &file, client: Some(1), targets: &[], has_file: true };
+        let test = ChosenTest { file: &file, client: Some(1), targets: &[], has_json: true };
         let refused = |test: ChosenTest<'_>| loads(test, &|_| ()).unwrap_err().to_string();
         assert!(refused(ChosenTest { client: None, ..test }).contains("`--client 1`"));
         assert!(refused(ChosenTest { client: Some(2), ..test }).contains("`--target a.invalid:81`"));

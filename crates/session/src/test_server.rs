@@ -42,10 +42,11 @@ pub struct TestServerSettings {
 
 /// A test server that listens, and does not serve yet.
 #[derive(Debug)]
-pub enum TestServer {
-    /// An origin.
+pub struct TestServer(Server);
+
+#[derive(Debug)]
+enum Server {
     Responding {
-        /// The origin.
         origin: Box<Origin>,
         /// True if it accepts TLS.
         has_tls: bool,
@@ -63,7 +64,7 @@ impl TestServer {
     /// When a file cannot be read or is invalid, or an address cannot be bound.
     pub fn bind(settings: &TestServerSettings) -> Result<Self, Failure> {
         if let Some(file) = &settings.calls {
-            return calling(settings, file).map(Self::Calling);
+            return calling(settings, file).map(|origin| Self(Server::Calling(origin)));
         }
         let options = options(settings)?;
         let origin = Origin::bind(&options).map_err(|error| match error {
@@ -73,21 +74,22 @@ impl TestServer {
             other => other.into(),
         })?;
         let default_file = settings.default_file.clone();
-        Ok(Self::Responding { origin: Box::new(origin), has_tls: options.tls.is_some(), default_file })
+        let (origin, has_tls) = (Box::new(origin), options.tls.is_some());
+        Ok(Self(Server::Responding { origin, has_tls, default_file }))
     }
 
     /// Where it listens, as a line that other processes of hoptax read.
     pub fn line(&self) -> String {
-        let address = match self {
-            Self::Responding { origin, .. } => origin.local_address(),
-            Self::Calling(origin) => origin.local_address(),
+        let address = match &self.0 {
+            Server::Responding { origin, .. } => origin.local_address(),
+            Server::Calling(origin) => origin.local_address(),
         };
         format!("{LISTENING}{address}")
     }
 
     /// How it accepts TLS; none if it does not.
     pub fn note(&self) -> Option<String> {
-        let Self::Responding { origin, has_tls: true, .. } = self else { return None };
+        let Server::Responding { origin, has_tls: true, .. } = &self.0 else { return None };
         let http3 = if origin.serves_http3() {
             format!("; HTTP/3 on UDP {}", origin.local_address())
         } else {
@@ -99,7 +101,7 @@ impl TestServer {
     /// A function that reads the file of the default response again while the server runs; none without a file. A file that is invalid then
     /// changes nothing, and is the error.
     pub fn reading_again(&self) -> Option<impl Fn() -> Result<(), String> + Send + use<>> {
-        let Self::Responding { origin, default_file: Some(file), .. } = self else { return None };
+        let Server::Responding { origin, default_file: Some(file), .. } = &self.0 else { return None };
         let (defaults, file) = (origin.defaults(), file.clone());
         Some(move || defaults.replace_by(&file))
     }
@@ -109,9 +111,9 @@ impl TestServer {
     /// # Errors
     /// When a system call fails.
     pub fn run(self, interrupt: &Interrupt) -> Result<String, Failure> {
-        let OriginReport { connections, answered, broken } = match self {
-            Self::Responding { origin, .. } => origin.run(interrupt.flag())?,
-            Self::Calling(origin) => origin.run(interrupt.flag())?,
+        let OriginReport { connections, answered, broken } = match self.0 {
+            Server::Responding { origin, .. } => origin.run(interrupt.flag())?,
+            Server::Calling(origin) => origin.run(interrupt.flag())?,
         };
         let [connections, broken] = [connections, broken].map(|number| counted(number, "connection"));
         Ok(format!("{} answered on {connections}; {broken} aborted", counted(answered, "request")))

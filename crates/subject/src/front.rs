@@ -30,7 +30,7 @@ impl Front {
 mod tests {
     use std::env;
     use std::fs;
-    use std::io::{Read, Write};
+    use std::io::{ErrorKind, Read, Write};
     use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
     use std::path::Path;
 
@@ -128,8 +128,9 @@ mod tests {
     #[test]
     fn a_missing_program_is_named_with_its_package() {
         let folder = tempfile::tempdir().unwrap();
-        let error = start_in(folder.path(), ([127, 0, 0, 1], 0).into()).to_string();
-        assert_eq!(error, "`nginx` is not installed: install the package nginx-light");
+        let error = start_in(folder.path(), ([127, 0, 0, 1], 0).into());
+        assert!(matches!(error, ProxyError::Missing { program: "nginx", .. }), "{error}");
+        assert_eq!(error.to_string(), "`nginx` is not installed: install the package nginx-light");
     }
 
     #[test]
@@ -140,5 +141,7 @@ mod tests {
         fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let error = start_in(folder.path(), ([192, 0, 2, 1], 0).into());
         assert!(error.to_string().contains("192.0.2.1:0"), "{error}");
+        let ProxyError::Address { source, .. } = error else { panic!("{error}") };
+        assert_eq!(source.kind(), ErrorKind::AddrNotAvailable);
     }
 }

@@ -36,8 +36,42 @@ pub(crate) fn find(name: &str, folder: &Path, search_path: &OsStr) -> Option<Pat
 }
 
 /// Extensions of files that determine the behaviour of a program: code, configurations, certificates and keys, requests.
-const ENDINGS_OF_INPUTS: &str = "bash cer cfg conf crt env har http ini jar js json key lua mjs pem php pl \
-                                 properties proto py rb sh so star tcl toml ts txt wasm xml yaml yml zip";
+const ENDINGS_OF_INPUTS: [&str; 34] = [
+    "bash",
+    "cer",
+    "cfg",
+    "conf",
+    "crt",
+    "env",
+    "har",
+    "http",
+    "ini",
+    "jar",
+    "js",
+    "json",
+    "key",
+    "lua",
+    "mjs",
+    "pem",
+    "php",
+    "pl",
+    "properties",
+    "proto",
+    "py",
+    "rb",
+    "sh",
+    "so",
+    "star",
+    "tcl",
+    "toml",
+    "ts",
+    "txt",
+    "wasm",
+    "xml",
+    "yaml",
+    "yml",
+    "zip",
+];
 /// Words in the names of options for files that a program writes.
 const WRITTEN: [&str; 9] = ["dump", "log", "out", "output", "pid", "pidfile", "report", "save", "write"];
 
@@ -58,8 +92,7 @@ pub(crate) fn inputs_of_command(command: &[String], folder: &Path) -> BTreeMap<S
         let is_written = option.is_some_and(|option| option.split('-').any(|word| WRITTEN.contains(&word)));
         let path = PathBuf::from(filled(named, &[(FOLDER, &*folder.to_string_lossy())]));
         let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-        let is_known = ENDINGS_OF_INPUTS.split(' ').any(|known| known == ending);
-        let is_input = script == Some(place) && ending != "log" || is_known;
+        let is_input = script == Some(place) && ending != "log" || ENDINGS_OF_INPUTS.contains(&ending);
         if is_input && !is_written && path.is_file() {
             found.insert(named.replace(&format!("{FOLDER}/"), ""), path);
         }

@@ -1,7 +1,8 @@
 //! Reads texts that people wrote: YAML with positions, names that are nearly right, secrets, which no output repeats, characters that
-//! command a terminal, and words of command lines.
+//! command a terminal, words of command lines, and texts in JSON.
 pub mod command_line;
 pub mod controls;
+pub mod json_texts;
 pub mod nearest;
 pub mod secrets;
 pub mod yaml;

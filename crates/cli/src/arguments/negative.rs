@@ -5,7 +5,20 @@ use std::ffi::OsStr;
 use clap::{Arg, Command};
 
 /// Names of the values that are numbers, alone, with a unit or several.
-const NUMBERS: &str = "NUMBER RATE DURATION TIME SECONDS PERCENT PERCENTILES SHARE PRICE BYTES MIB PORT";
+const NUMBERS: [&str; 12] = [
+    "NUMBER",
+    "RATE",
+    "DURATION",
+    "TIME",
+    "SECONDS",
+    "PERCENT",
+    "PERCENTILES",
+    "SHARE",
+    "PRICE",
+    "BYTES",
+    "MIB",
+    "PORT",
+];
 
 /// The command for this line: if a word of it is a negative number, options of numbers take it. On other lines, a flag after such an option
 /// means that its value is missing.
@@ -24,9 +37,8 @@ fn taking(command: Command) -> Command {
 
 /// True for an option whose value is a number.
 fn is_of_numbers(option: &Arg) -> bool {
-    let is_number = |name: &str| NUMBERS.split(' ').any(|number| number == name);
     let names = option.get_value_names().unwrap_or_default();
-    !option.is_positional() && names.iter().any(|name| is_number(name.as_str()))
+    !option.is_positional() && names.iter().any(|name| NUMBERS.contains(&name.as_str()))
 }
 
 /// True for `-1`, `-0.5` and `-1%`. The flags `-4` and `-6` are, too: they stay flags unless the option before them lacks its value.

@@ -117,13 +117,28 @@ pub(crate) struct FindArguments {
 }
 
 /// The options that apply to a search on arms, by their ids. The study states requests, connections and servers.
-const WITH_ARMS: &str = "objectives arms dry_run envoy offline preset max_rate min_rate budget arrivals thresholds \
-                         urls seed never_halt json";
+const WITH_ARMS: [&str; 15] = [
+    "objectives",
+    "arms",
+    "dry_run",
+    "envoy",
+    "offline",
+    "preset",
+    "max_rate",
+    "min_rate",
+    "budget",
+    "arrivals",
+    "thresholds",
+    "urls",
+    "seed",
+    "never_halt",
+    "json",
+];
 
 /// An option, which is refused beside `--arms` unless it applies to such a search. The options that require `--arms` refuse it, too: clap
 /// requires nothing that another option excludes, so a dry run would send requests.
 fn beside_arms(option: Arg) -> Arg {
-    let applies = WITH_ARMS.split(' ').any(|id| id == option.get_id().as_str());
+    let applies = WITH_ARMS.contains(&option.get_id().as_str());
     if applies { option } else { option.conflicts_with_all(["arms", "dry_run", "envoy"]) }
 }
 

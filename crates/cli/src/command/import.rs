@@ -67,7 +67,14 @@ fn keeping(arguments: &ImportArguments) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hoptax_session::import::NO_TABLE;
+
     use super::*;
+
+    #[test]
+    fn the_reason_why_there_is_no_table_has_the_code_of_invalid_input() {
+        assert_eq!(Code::BadInput as i32, NO_TABLE);
+    }
 
     #[test]
     fn a_file_that_begins_with_a_hyphen_is_no_option_of_the_command_that_keeps_the_result() {

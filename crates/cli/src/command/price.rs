@@ -20,8 +20,19 @@ use crate::exit::{Code, Failure};
 use crate::{interrupt, print, progress};
 
 /// Options of tries and measurements, which a dry run has not.
-const MEASURED: &str =
-    "only_try what_if rate price_per_core_hour rounds budget envoy thresholds out resume json";
+const MEASURED: [&str; 11] = [
+    "only_try",
+    "what_if",
+    "rate",
+    "price_per_core_hour",
+    "rounds",
+    "budget",
+    "envoy",
+    "thresholds",
+    "out",
+    "resume",
+    "json",
+];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -74,7 +85,7 @@ pub(crate) struct PriceArguments {
     #[command(flatten)]
     of_pod: PodArguments,
     /// Print listeners, requests, parts and replacements, and start nothing
-    #[arg(long, conflicts_with_all = MEASURED.split(' '))]
+    #[arg(long, conflicts_with_all = MEASURED)]
     dry_run: bool,
     /// Try each arm, report which parts act on the request, and measure nothing
     #[arg(long = "try", conflicts_with_all = ["rate", "price_per_core_hour", "rounds", "budget", "thresholds", "resume", "json"])]

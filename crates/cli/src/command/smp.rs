@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &SmpArguments) -> Result<Code, Failure> {
 fn run_test(arguments: &RunTestArguments) -> Result<Code, Failure> {
     let json = arguments.json.file();
     let RunTestArguments { file, target, client, .. } = arguments;
-    let test = ChosenTest { file, client: *client, targets: target, has_file: json.is_some() };
+    let test = ChosenTest { file, client: *client, targets: target, has_json: json.is_some() };
     let mut worst = Code::Success;
     for client in loads(test, &print::say)? {
         client.announce(&print::say);

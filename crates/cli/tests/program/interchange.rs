@@ -312,6 +312,16 @@ fn damaged_parquet_ends_with_an_error_and_not_a_panic() {
 }
 
 #[test]
+fn a_file_that_is_no_parquet_is_refused_with_the_reason_of_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("text.parquet").display().to_string();
+    fs::write(&file, "This is a text, and no table.").unwrap();
+    let ran = run(["convert", "import", "parquet", &file]);
+    ran.fails(2, "it is not a Parquet file that can be read: ");
+    assert!(!ran.stderr.contains("it is damaged"), "{ran:?}");
+}
+
+#[test]
 fn a_file_without_end_does_not_take_all_memory() {
     run(["convert", "import", "parquet", "/dev/zero"]).fails(2, "memory");
 }

@@ -1,5 +1,6 @@
 //! Messages that stand for many. Parsing ten thousand clusters from YAML takes seconds, for each fragment that a plan asks for.
 
+use hoptax_text::json_texts::replaced;
 use serde_json::{Map, Value};
 
 /// The key of a message that says for how many it stands.
@@ -54,21 +55,6 @@ pub fn count(messages: &[Map<String, Value>]) -> u64 {
     messages.iter().map(|message| message.get(TIMES).and_then(Value::as_u64).unwrap_or(1)).sum()
 }
 
-/// A value with words replaced in its texts, but not in its keys.
-pub fn replaced(value: &Value, words: &[(&str, &str)]) -> Value {
-    match value {
-        Value::String(text) => {
-            words.iter().fold(text.clone(), |text, (word, by)| text.replace(word, by)).into()
-        }
-        Value::Array(items) => items.iter().map(|item| replaced(item, words)).collect(),
-        Value::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| (key.clone(), replaced(value, words)));
-            Value::Object(entries.collect())
-        }
-        other => other.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -100,13 +86,6 @@ mod tests {
         assert_eq!(all, json!([{"key": "key-9"}, {"key": "key-10"}, {"key": "key-11"}]));
         let none = json!({"times": 0, "from": 1, "name": "#"});
         assert!(repeated(&[none.as_object().unwrap().clone()]).is_empty());
-    }
-
-    #[test]
-    fn words_are_replaced_in_texts_at_any_depth() {
-        let value = json!({"a": [{"b": "x-{{ namespace }}"}], "{{ namespace }}": 1});
-        let expected = json!({"a": [{"b": "x-ns"}], "{{ namespace }}": 1});
-        assert_eq!(replaced(&value, &[("{{ namespace }}", "ns")]), expected);
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn share(found: &FromReference) -> Interval {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Finding, Measured, QuietRule, Severity};
+    use hoptax_result::{Finding, HopUse, Measured, QuietRule, RoundMeasure, Severity, sample};
 
     use super::*;
     use crate::fixture;
@@ -287,6 +287,23 @@ mod tests {
             fixture::arm(&mut one.result, "lua").cpu_us_per_request = None;
         }
         assert_eq!(limit(&judge(&run(9, 50.0).result, earlier)).outcome, GateOutcome::Unknown);
+    }
+
+    #[test]
+    fn a_level_of_memory_has_the_degrees_of_freedom_that_its_proxy_states_and_not_those_of_sittings() {
+        let error = |memory: Interval| {
+            let mut result = run(1, 50.0).result;
+            result.sittings = vec![sample::sitting(10); 3];
+            let of_rounds = [(RoundMeasure::MEMORY, Some(memory))].into_iter().collect();
+            fixture::arm(&mut result, "lua").hops = vec![HopUse { of_rounds, ..HopUse::default() }];
+            let measure = CostMeasure::OfRounds(RoundMeasure::MEMORY);
+            sitting(&result, "lua", measure).unwrap().standard_error
+        };
+        let memory = Interval::around(100.0, 2.0);
+        // R: qt(0.975, 2) = 4.302653, qt(0.975, 9) = 2.262157.
+        for (memory, critical) in [(memory, 4.302_653), (memory.with_freedom(9.0), 2.262_157)] {
+            assert!((error(memory) - 0.02 / critical).abs() < 1e-8, "{memory:?}: {}", error(memory));
+        }
     }
 
     #[test]

@@ -23,9 +23,10 @@ enum Found {
 
 /// All sittings as one result, with each number combined as costs are in [`super::combine`]. Numbers without an interval are means. A
 /// number that a sitting withholds is combined from the others; one that all withhold, or that a single one states while another bounds it,
-/// has a bound ([`bounds::combine`]). Each number has the degrees of freedom of the sittings that state it. Findings come from the sittings
-/// and name their numbers: warnings, failures, and the reasons for numbers that no sitting has. The combined numbers are not judged yet,
-/// and the verdict is that of the first sitting. `parts` are in chronological order, and the result describes the arms of the first.
+/// has a bound ([`bounds::combine`]). Each number has the degrees of freedom of the sittings that state it, if these are known. Findings
+/// come from the sittings and name their numbers: warnings, failures, and the reasons for numbers that no sitting has. The combined numbers
+/// are not judged yet, and the verdict is that of the first sitting. `parts` are in chronological order, and the result describes the arms
+/// of the first.
 ///
 /// **Degenerate cases.** `None` without a sitting.
 pub fn as_one(parts: &[Part]) -> Option<StudyResult> {
@@ -123,8 +124,12 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
         let key = key_of.next(place);
         let one = match number {
             Number::Interval(interval) | Number::CostShare(interval) => interval.map(|interval| {
-                let own = || f64::from(rounds_of(evidence, place)) - 1.0;
+                let measure = with_costs(place.measure);
+                let own = || f64::from(rounds_of(evidence, place, measure)) - 1.0;
                 let freedom = interval.degrees_of_freedom.unwrap_or_else(own);
+                // Intervals in other measures, such as events of a timeline, need not be Student's: these are assumed, and not known.
+                let are_known = measure.is_some() && freedom > 0.0;
+                let interval = if are_known { interval.with_freedom(freedom) } else { interval };
                 Found::Interval(Stated::new(interval, freedom, confidence))
             }),
             Number::Share(share) => share.map(Found::Share),
@@ -134,25 +139,30 @@ fn numbers(result: &mut StudyResult, evidence: &StudyResult) -> BTreeMap<Key, Fo
     found
 }
 
-/// Number of rounds behind the interval of a number, or of sittings if the sitting is itself combined from several. All rounds count for
-/// measures without costs, and if the slices of the arm do not show how many count.
-fn rounds_of(evidence: &StudyResult, place: &Place<'_>) -> u32 {
-    let completed = evidence.plan.rounds_completed;
-    let measure = match place.measure {
-        Measure::Cpu => CostMeasure::CpuUs,
+/// The measure of costs that has the rounds of a measure; none of a measure without costs.
+fn with_costs(measure: Measure) -> Option<CostMeasure> {
+    match measure {
+        Measure::Cpu => Some(CostMeasure::CpuUs),
         // The rate of a load is counted in the same slices as the highest rate, that of the closed loop.
-        Measure::Rate | Measure::MaxRate => CostMeasure::MaxRate,
-        Measure::ResponseP50 => CostMeasure::ResponseP50Us,
-        Measure::ResponseP90 => CostMeasure::ResponseP90Us,
-        Measure::ResponseP99 => CostMeasure::ResponseP99Us,
-        Measure::ResponseQuietP99 => CostMeasure::ResponseQuietP99Us,
-        Measure::OfRounds(measure) => CostMeasure::OfRounds(measure),
+        Measure::Rate | Measure::MaxRate => Some(CostMeasure::MaxRate),
+        Measure::ResponseP50 => Some(CostMeasure::ResponseP50Us),
+        Measure::ResponseP90 => Some(CostMeasure::ResponseP90Us),
+        Measure::ResponseP99 => Some(CostMeasure::ResponseP99Us),
+        Measure::ResponseQuietP99 => Some(CostMeasure::ResponseQuietP99Us),
+        Measure::OfRounds(measure) => Some(CostMeasure::OfRounds(measure)),
         Measure::OtherCpu
         | Measure::LinkBytes
         | Measure::Admitted
         | Measure::NewConnections
-        | Measure::Timeline => return completed,
-    };
+        | Measure::Timeline => None,
+    }
+}
+
+/// Number of rounds behind the interval of a number, or of sittings if the sitting is itself combined from several. All rounds count
+/// without a measure of costs, and if the slices of the arm do not show how many count.
+fn rounds_of(evidence: &StudyResult, place: &Place<'_>, measure: Option<CostMeasure>) -> u32 {
+    let completed = evidence.plan.rounds_completed;
+    let Some(measure) = measure else { return completed };
     let contrast = Contrast { arm: place.arm, other: place.compared_with };
     let usable = evidence.replicates(contrast, measure, place.load);
     // An interval needs at least two rounds.
@@ -320,7 +330,7 @@ fn findings(results: &[StudyResult], missing: &[Key]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use hoptax_plan::plan::CONFIDENCE;
-    use hoptax_result::{CostShare, Interval, sample};
+    use hoptax_result::{CostShare, Interval, Phase, Timeline, sample};
     use hoptax_stats::{Sitting, random_effects, standard_error};
 
     use super::*;
@@ -363,6 +373,28 @@ mod tests {
         let only = share(&[known(), part(None, None)]).unwrap();
         let of_sitting = Interval::around(-0.1, 0.01).with_freedom(20.0);
         assert_eq!(only, of_sitting, "the other withholds the cost, too");
+    }
+
+    #[test]
+    fn degrees_of_freedom_are_stated_in_measures_with_costs_and_only_where_there_are_any() {
+        let number = Some(Interval::around(5.0, 0.5));
+        let stated = |rounds: u32| {
+            let mut result = fixture::study();
+            result.plan.rounds_completed = rounds;
+            let lua = fixture::arm(&mut result, "lua");
+            lua.cpu_us_per_request = number;
+            let load = "saturation".to_owned();
+            lua.loads = vec![ArmLoad { load, link_bytes_per_request: number, ..ArmLoad::default() }];
+            let whole = Phase { failed_per_million: number, hurt_s: number, ..Phase::default() };
+            result.timelines = vec![Timeline { arm: "lua".to_owned(), whole, ..Timeline::default() }];
+            let one = as_one(&[Part { folder: String::new(), result }]).unwrap();
+            let (lua, whole) = (one.arm("lua").unwrap(), &one.timelines[0].whole);
+            let link_bytes = lua.loads[0].link_bytes_per_request;
+            [lua.cpu_us_per_request, link_bytes, whole.failed_per_million, whole.hurt_s]
+                .map(|one| one.unwrap().degrees_of_freedom)
+        };
+        assert_eq!(stated(10), [Some(9.0), None, None, None]);
+        assert_eq!([1, 0].map(stated), [[None; 4]; 2]);
     }
 
     #[test]

@@ -15,15 +15,16 @@ pub(super) struct Stated {
 }
 
 impl Stated {
-    /// A number whose interval has so many degrees of freedom and this confidence.
+    /// A number whose standard error follows from an interval with so many degrees of freedom and this confidence. The interval states
+    /// them itself if they are known.
     pub(super) fn new(interval: Interval, freedom: f64, confidence: f64) -> Self {
         let standard_error = error_over_rounds(&interval, freedom, confidence);
-        Self { interval: interval.with_freedom(freedom), standard_error }
+        Self { interval, standard_error }
     }
 }
 
-/// The combined number with its degrees of freedom: that of the only sitting that states it, or by [`random_effects`] of all whose standard
-/// errors are known. None if no sitting states it.
+/// The combined number: that of the only sitting that states it, or by [`random_effects`] of all whose standard errors are known, with its
+/// degrees of freedom. None if no sitting states it.
 ///
 /// The interval of a single sitting that looked at its widths is wider than Student's, and stays as it is. The standard error that follows
 /// from it is a few per cent larger than that of the sitting.

@@ -1,5 +1,6 @@
 //! Version 3 of studies had degrees of freedom beside the intervals that have them: of costs that borrow (`borrowed` of a cost), of shares,
-//! and of the numbers of several sittings (`freedoms` of an arm and of a load).
+//! and of the numbers of several sittings (`freedoms` of an arm and of a load). No release wrote it: it has a reader because the published
+//! results in `docs/results` and two in `crates/report/recorded` are of this version, and measuring them again would give other numbers.
 
 use serde_json::{Map, Value};
 

@@ -81,6 +81,7 @@ pub fn on_server(
     }
     load.check_account(common::limits_processes(options.objectives))?;
     let mut spec = load.unscheduled(say)?;
+    interrupt.check()?;
     let servers = spec.traffic.addresses().map(|address| address.ip());
     let awake = awake::for_servers(servers, options.never_halt, say)?;
     spec.never_halted = awake.is_some();

@@ -19,8 +19,9 @@ use super::trials::judged;
 use super::virtual_server::VirtualServer;
 use super::{Found, Preset};
 use crate::awake::NeverHalt;
+use crate::failure::Kind;
 use crate::interrupt::Interrupt;
-use crate::load::Load;
+use crate::load::{Load, Requests};
 use crate::update::tests::noted;
 use crate::update::{Say, Update};
 
@@ -156,6 +157,31 @@ fn a_search_without_an_objective_or_with_one_of_unnamed_processes_is_refused_bef
         let why = refused.unwrap_err().to_string();
         assert!(why.contains(expected), "{why}");
     }
+}
+
+#[test]
+fn a_search_that_is_interrupted_while_its_load_is_prepared_does_not_begin() {
+    let limits = Limits::default();
+    let objectives: [Objective; 1] = ["p99<5ms".parse().unwrap()];
+    let options = Options {
+        objectives: &objectives,
+        preset: Preset::Quick,
+        // The search would refuse it.
+        min_rate: Some(0.5),
+        max_rate: None,
+        budget: None,
+        limits: &limits,
+        envoy: EnvoyChoice::default(),
+        never_halt: NeverHalt::Never,
+    };
+    let urls = vec!["http://127.0.0.1:1/".to_owned().into()];
+    let load = Load { requests: Requests { urls, ..Requests::default() }, ..Load::default() };
+    let ended_by = |is_interrupted: bool| {
+        let interrupt = Interrupt::default();
+        interrupt.flag().store(is_interrupted, Ordering::Relaxed);
+        on_server(&load, Aim::default(), &options, &interrupt, &|_: Update<'_>| {}).unwrap_err().kind
+    };
+    assert_eq!([true, false].map(ended_by), [Kind::Interrupted, Kind::BadInput]);
 }
 
 #[test]

@@ -17,8 +17,24 @@ use serde_json::Value;
 const UNMISTAKABLE: usize = 8;
 /// Keys whose values are words of hoptax's formats, or names of a study that the formats use as keys. A short secret may equal such a word
 /// by chance, and the file would be unreadable without the word.
-const KEYS_OF_WORDS: &str = "arm baseline compared_with ended_by format id kind load loop name proxy severity shape \
-                             side study verdict";
+const KEYS_OF_WORDS: [&str; 16] = [
+    "arm",
+    "baseline",
+    "compared_with",
+    "ended_by",
+    "format",
+    "id",
+    "kind",
+    "load",
+    "loop",
+    "name",
+    "proxy",
+    "severity",
+    "shape",
+    "side",
+    "study",
+    "verdict",
+];
 
 /// True if a study file contains secrets, so that only its owner should be able to read it. False for a text that is not YAML.
 pub(crate) fn has_secrets(study_file: &str) -> bool {
@@ -96,7 +112,7 @@ impl Secrets {
                 continue;
             }
             let Ok(value) = serde_json::from_str::<String>(quoted) else { continue };
-            let is_word = key.is_some_and(|key| KEYS_OF_WORDS.split(' ').any(|word| word == key));
+            let is_word = key.is_some_and(|key| KEYS_OF_WORDS.contains(&key));
             let without = if self.0.contains(&value) && !is_word {
                 mask(&value)
             } else {

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hoptax_host::child::{Child, ChildSpec, ending};
+use hoptax_host::command::CommandError;
 use serde_json::Value;
 
 use super::bootstrap::{self, INGRESS, MergeError, ProxyPlan};
@@ -118,6 +119,22 @@ pub enum ProxyError {
         /// The cause.
         source: io::Error,
     },
+    /// Its program is not installed.
+    #[error("`{program}` is not installed: install the package {package}")]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// The address that it should listen on cannot be bound.
+    #[error("cannot bind `{address}` for a proxy: {source}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
     /// It rejects its configuration.
     #[error("Envoy rejects the configuration `{}`:\n{reason}", config.display())]
     Refused {
@@ -125,6 +142,22 @@ pub enum ProxyError {
         config: PathBuf,
         /// Envoy's message.
         reason: String,
+    },
+    /// It does not finish validating its configuration.
+    #[error("`{}` cannot validate the configuration `{}`: {source}", program.display(), config.display())]
+    Unchecked {
+        /// The program.
+        program: PathBuf,
+        /// The configuration.
+        config: PathBuf,
+        /// The cause.
+        source: CommandError,
+    },
+    /// It accepts a configuration that must be invalid.
+    #[error("Envoy accepts the configuration `{}`, which is invalid on purpose; this is a bug in hoptax", config.display())]
+    Unbroken {
+        /// The configuration.
+        config: PathBuf,
     },
     /// It exited on its own.
     #[error("the proxy exited ({}); its log `{}` ends with:\n{last_lines}", ending(*status), log.display())]
@@ -136,9 +169,26 @@ pub enum ProxyError {
         /// The last lines of the log.
         last_lines: String,
     },
-    /// It fails in another way, which the text states.
-    #[error("{0}")]
-    Failed(String),
+    /// Its admin interface does not respond.
+    #[error("cannot read Envoy's statistics ({cause}); its log `{}` ends with:\n{last_lines}", log.display())]
+    NoStatistics {
+        /// The cause.
+        cause: String,
+        /// Its log.
+        log: PathBuf,
+        /// The last lines of the log.
+        last_lines: String,
+    },
+    /// It does not reach a state within its time limit: it is not live, does not listen, does not load a configuration, or does not end.
+    #[error("{problem}; its log `{}` ends with:\n{last_lines}", log.display())]
+    Stuck {
+        /// The state, and the time limit.
+        problem: String,
+        /// Its log.
+        log: PathBuf,
+        /// The last lines of the log.
+        last_lines: String,
+    },
 }
 
 impl ProxySpec {
@@ -267,7 +317,7 @@ impl StartingProxy {
             if self.began.elapsed() > START_TIMEOUT || stop.load(Ordering::Relaxed) {
                 let seconds = self.began.elapsed().as_secs();
                 let problem = format!("Envoy is not live after {seconds} s ({cause})");
-                return Err(with_log_end(&problem, &self.child));
+                return Err(stuck(problem, &self.child));
             }
             std::thread::sleep(POLL);
         }
@@ -298,6 +348,11 @@ impl Proxy {
     /// Its log.
     pub fn log(&self) -> &Path {
         self.child.log()
+    }
+
+    /// The error if it does not reach a state.
+    pub(crate) fn stuck(&self, problem: String) -> ProxyError {
+        stuck(problem, &self.child)
     }
 
     /// Returns an error with the last lines of its log if it has ended.
@@ -356,9 +411,11 @@ impl Proxy {
         &self,
         question: impl FnOnce(SocketAddr) -> Result<T, String>,
     ) -> Result<Option<T>, ProxyError> {
-        let failed =
-            |cause: String| with_log_end(&format!("cannot read Envoy's statistics ({cause})"), &self.child);
-        self.admin.map(question).transpose().map_err(failed)
+        self.admin.map(question).transpose().map_err(|cause| ProxyError::NoStatistics {
+            cause,
+            log: self.child.log().to_owned(),
+            last_lines: self.child.last_lines(LOG_LINES),
+        })
     }
 
     /// Asks all proxies to end, and waits for all of them at once.
@@ -392,10 +449,9 @@ fn write_files(plan: &ProxyPlan) -> Result<(), ProxyError> {
     Ok(())
 }
 
-/// An error with the last lines of the log of a process.
-fn with_log_end(problem: &str, child: &Child) -> ProxyError {
-    let (log, last_lines) = (child.log().display(), child.last_lines(LOG_LINES));
-    ProxyError::Failed(format!("{problem}; its log `{log}` ends with:\n{last_lines}"))
+/// The error of a process that does not reach a state.
+fn stuck(problem: String, child: &Child) -> ProxyError {
+    ProxyError::Stuck { problem, log: child.log().to_owned(), last_lines: child.last_lines(LOG_LINES) }
 }
 
 fn check(child: &mut Child) -> Result<(), ProxyError> {

@@ -83,17 +83,15 @@ impl Front {
         processors: &[u32],
         search_path: &OsStr,
     ) -> Result<Proxy, ProxyError> {
-        let program = in_search_path(self.program, search_path).ok_or_else(|| {
-            let (program, package) = (self.program, self.package);
-            ProxyError::Failed(format!("`{program}` is not installed: install the package {package}"))
-        })?;
+        let program = in_search_path(self.program, search_path)
+            .ok_or(ProxyError::Missing { program: self.program, package: self.package })?;
         let file = |path: &Path| {
             let path = path.to_owned();
             |source| ProxyError::File { path, source }
         };
         fs::create_dir_all(directory).map_err(file(directory))?;
-        let port = ReservedPort::bind(listen)
-            .map_err(|error| ProxyError::Failed(format!("cannot bind `{listen}` for a proxy: {error}")))?;
+        let port =
+            ReservedPort::bind(listen).map_err(|source| ProxyError::Address { address: listen, source })?;
         let listen = port.address();
         let config = self.config_file(directory);
         fs::write(&config, (self.config)(listen, servers)).map_err(file(&config))?;
@@ -115,10 +113,8 @@ impl Front {
                 return Ok(proxy);
             }
             if began.elapsed() > START_TIMEOUT {
-                let (seconds, log) = (START_TIMEOUT.as_secs(), proxy.log().display());
-                return Err(ProxyError::Failed(format!(
-                    "the proxy does not listen after {seconds} s; its log is `{log}`"
-                )));
+                let seconds = START_TIMEOUT.as_secs();
+                return Err(proxy.stuck(format!("the proxy does not listen after {seconds} s")));
             }
             std::thread::sleep(POLL);
         }

@@ -35,7 +35,7 @@ pub struct ServiceSection {
     #[schemars(length(min = 1))]
     pub name: String,
     /// A proxy beside it. Default: true.
-    #[serde(default = "has_proxy", skip_serializing_if = "bool::clone")]
+    #[serde(default = "has_proxy", skip_serializing_if = "is_with_proxy")]
     pub proxy: bool,
     /// Worker threads of its proxy, each with a processor. Default: 1.
     #[serde(default = "one_worker", skip_serializing_if = "is_one_worker")]
@@ -148,6 +148,11 @@ pub struct CallSection {
 
 fn has_proxy() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_with_proxy(proxy: &bool) -> bool {
+    *proxy
 }
 
 pub(super) fn one_worker() -> u32 {

@@ -113,10 +113,7 @@ impl ProxySpec {
             Err(other) => Err(other),
             Ok(mut live) => {
                 check(&mut live.child)?;
-                Err(ProxyError::Failed(format!(
-                    "Envoy accepts the configuration `{}`, which is invalid on purpose; this is a bug in hoptax",
-                    path.display()
-                )))
+                Err(ProxyError::Unbroken { config: path })
             }
         }
     }
@@ -126,7 +123,7 @@ impl Proxy {
     /// Waits until it has ended because its successor is live.
     ///
     /// # Errors
-    /// When it still runs after 30 s.
+    /// When it still runs after two minutes.
     pub fn wait_for_end(mut self) -> Result<(), ProxyError> {
         let began = Instant::now();
         let path = self.child.log().to_owned();
@@ -134,11 +131,9 @@ impl Proxy {
             match self.child.ended() {
                 Ok(Some(_)) => return Ok(()),
                 Ok(None) if began.elapsed() > START_TIMEOUT => {
-                    return Err(ProxyError::Failed(format!(
-                        "the proxy still runs {} s after its successor took over; its log is `{}`",
-                        START_TIMEOUT.as_secs(),
-                        path.display()
-                    )));
+                    let seconds = START_TIMEOUT.as_secs();
+                    let problem = format!("the proxy still runs {seconds} s after its successor took over");
+                    return Err(self.stuck(problem));
                 }
                 Ok(None) => thread::sleep(POLL),
                 Err(source) => return Err(ProxyError::File { path, source }),
@@ -155,7 +150,49 @@ pub fn shared_memory(folder: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener};
+
+    use serde_json::json;
+
+    use super::super::tests::scripted;
     use super::*;
+    use crate::envoy::bootstrap::INGRESS;
+
+    /// The admin interface of an Envoy that is live.
+    fn live_admin() -> SocketAddr {
+        let admin = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = admin.local_addr().unwrap();
+        thread::spawn(move || {
+            let listens = json!({"socket_address": {"address": "127.0.0.1", "port_value": 1}});
+            let listeners = json!({"listener_statuses": [{"name": INGRESS, "local_address": listens}]});
+            for mut stream in admin.incoming().flatten() {
+                let mut request = [0; 4_096];
+                let length = stream.read(&mut request).unwrap();
+                let is_ready = request[..length].starts_with(b"GET /ready ");
+                let body = if is_ready { "LIVE".to_owned() } else { listeners.to_string() };
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close", body.len());
+                stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn an_envoy_that_accepts_a_broken_configuration_is_a_bug_and_one_that_ends_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let started = |script: &str| {
+            let environment = [("ADMIN".to_owned(), live_admin().to_string())].into();
+            ProxySpec { environment, ..scripted(folder.path(), script) }.start_broken()
+        };
+        started("exit 1").unwrap();
+        let is_live =
+            "while [ $1 != --admin-address-path ]; do shift; done; echo $ADMIN > \"$2\"; exec sleep 1000";
+        let error = started(is_live).unwrap_err();
+        assert!(matches!(error, ProxyError::Unbroken { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.ends_with("which is invalid on purpose; this is a bug in hoptax"), "{text}");
+    }
 
     #[test]
     fn a_folder_without_a_base_id_has_no_shared_memory() {

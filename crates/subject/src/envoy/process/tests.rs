@@ -34,6 +34,16 @@ fn every_run_of_envoy_sets_the_number_of_workers() {
 }
 
 #[test]
+fn an_envoy_that_is_not_live_in_time_is_reported_with_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let starting = scripted(folder.path(), "exec sleep 1000").start().unwrap();
+    let error = starting.wait_unless(&AtomicBool::new(true)).unwrap_err();
+    assert!(matches!(error, ProxyError::Stuck { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with("Envoy is not live after ") && text.contains("envoy.log` ends with:"), "{text}");
+}
+
+#[test]
 fn an_envoy_that_exits_is_reported_with_its_log() {
     let folder = tempfile::tempdir().unwrap();
     let ended =

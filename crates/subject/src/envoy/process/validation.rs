@@ -42,11 +42,7 @@ fn validate(
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(ProxyError::Refused { config, reason: reason_of(&output.text) }),
         Err(CommandError::Start(source)) => Err(ProxyError::Run { program, source }),
-        Err(error) => Err(ProxyError::Failed(format!(
-            "`{}` cannot validate the configuration `{}`: {error}",
-            program.display(),
-            config.display()
-        ))),
+        Err(source) => Err(ProxyError::Unchecked { program, config, source }),
     }
 }
 
@@ -99,12 +95,16 @@ mod tests {
     fn a_hanging_validation_times_out_or_is_stopped() {
         let folder = tempfile::tempdir().unwrap();
         let spec = scripted(folder.path(), "exec sleep 1000");
-        let check =
-            |timeout, stop| spec.validate_within(timeout, &AtomicBool::new(stop)).unwrap_err().to_string();
-        let error = check(Duration::from_millis(50), false);
-        assert!(error.contains("timed out after") && error.contains("bootstrap.json"), "{error}");
-        let error = check(TIMEOUT, true);
-        assert!(error.contains("interrupted"), "{error}");
+        let check = |timeout, stop| spec.validate_within(timeout, &AtomicBool::new(stop)).unwrap_err();
+        let late = check(Duration::from_millis(50), false);
+        assert!(matches!(late, ProxyError::Unchecked { source: CommandError::TimedOut(_), .. }), "{late}");
+        let text = late.to_string();
+        assert!(text.contains("timed out after") && text.contains("bootstrap.json"), "{text}");
+        let stopped = check(TIMEOUT, true);
+        assert!(
+            matches!(stopped, ProxyError::Unchecked { source: CommandError::Interrupted, .. }),
+            "{stopped}"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::time::Instant;
 
-use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT, with_log_end};
+use super::{POLL, Proxy, ProxyError, ProxySpec, START_TIMEOUT};
 use crate::envoy::bootstrap::{self, ProxyPlan};
 
 /// A file that Envoy reloads.
@@ -77,7 +77,7 @@ impl ProxySpec {
                 }
                 if rejected || began.elapsed() > START_TIMEOUT {
                     let problem = "Envoy does not accept the configuration without the function";
-                    return Err(with_log_end(problem, &proxy.child));
+                    return Err(proxy.stuck(problem.to_owned()));
                 }
                 std::thread::sleep(POLL);
             }
