@@ -110,6 +110,7 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--weights", "0"], "above 0"),
         (vec!["--requests", "/nonexistent"], "cannot read the requests"),
         (vec!["--body-file", "/nonexistent"], "cannot read the body"),
+        (vec!["--body-file", "/dev/zero"], "cannot read the body `/dev/zero`: it has more than 64 MiB"),
         (vec!["--body", "a", "--body-size", "5"], "cannot be used with"),
         (vec!["--requests-per-connection", "5-2"], "as `500-1500`"),
         (vec!["--connect", "later"], "`on-demand`"),

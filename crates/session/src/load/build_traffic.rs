@@ -1,7 +1,5 @@
 //! Builds the traffic of a load from URLs, bodies and request files.
 
-use std::fs;
-
 use hoptax_load::{
     Connect, Content, Dial, Expectation, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target,
     Traffic, negotiate, without_user,
@@ -128,7 +126,7 @@ fn unstated(load: &Load) -> Vec<String> {
 
 /// The requests of the file, or one for each URL.
 fn listed(wanted: &Requests) -> Result<Vec<Listed>, Failure> {
-    let body = body(&wanted.body)?;
+    let body = wanted.body.bytes()?;
     if let Some(path) = &wanted.file {
         let [url] = wanted.urls.as_slice() else {
             return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
@@ -310,17 +308,6 @@ fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>
     }
     let json = String::from_utf8(body).map_err(|_| "the message is not JSON: it is not UTF-8".to_owned())?;
     call.encode(&json).map_err(|error| error.to_string())
-}
-
-fn body(body: &Body) -> Result<Vec<u8>, Failure> {
-    match body {
-        Body::Empty => Ok(Vec::new()),
-        Body::Text(text) => Ok(text.clone().into_bytes()),
-        Body::File(path) => fs::read(path).map_err(|error| {
-            Failure::bad_input(format!("cannot read the body `{}`: {error}", path.display()))
-        }),
-        Body::Bytes(bytes) => Ok(vec![b'x'; *bytes as usize]),
-    }
 }
 
 #[cfg(test)]
