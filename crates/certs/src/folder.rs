@@ -143,6 +143,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(refused(&file, &["a"]).ends_with("is a file, and the certificates need a folder: choose another name"));
+        let no_folder = refused(&file, &["a"]);
+        assert!(no_folder.ends_with("is a file, and the certificates need a folder: choose another name"));
     }
 }

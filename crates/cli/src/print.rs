@@ -248,8 +248,7 @@ pub(crate) fn style() -> Style {
 
 /// The room for a view on stderr; none if it is no terminal that can move its cursor.
 pub(crate) fn room() -> Option<Room> {
-    let is_dumb = env::var_os("TERM").is_some_and(|name| name == "dumb");
-    if is_dumb || !io::stderr().is_terminal() {
+    if is_dumb() || !io::stderr().is_terminal() {
         return None;
     }
     let (width, height) = size(io::stderr());
@@ -263,10 +262,15 @@ pub(crate) fn stderr() -> Box<dyn Write + Send> {
     Box::new(io::stderr())
 }
 
-/// Returns true unless the command line or `NO_COLOR` forbids colours (<https://no-color.org>).
+/// Returns true unless the command line or `NO_COLOR` forbids colours (<https://no-color.org>), or the terminal has none.
 fn may_have_colour() -> bool {
     let is_forbidden = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !(settings().no_color || is_forbidden)
+    !(settings().no_color || is_forbidden || is_dumb())
+}
+
+/// Returns true if the terminal states that it knows no escape sequences.
+fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|name| name == "dumb")
 }
 
 /// Columns and lines of a terminal.

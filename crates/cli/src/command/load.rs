@@ -136,12 +136,12 @@ pub(crate) struct LoadArguments {
     #[arg(long, conflicts_with = "unix_socket", help_heading = OUTPUT)]
     kernel_stamps: bool,
     /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax convert log FILE` prints CSV
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     log: Option<PathBuf>,
     /// Write histograms of response and service time for every second to a file, an interval log of HdrHistogram
     ///
     /// It is written while the load runs. Comments at its end state the verdict, and which quantiles the result withholds.
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     hlog: Option<PathBuf>,
     /// Print a line of JSON for every interval while the load runs; the table then goes to stderr
     ///
@@ -150,7 +150,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = OUTPUT)]
     every: Option<Duration>,
     /// Write the result to a file in `OpenMetrics` text format, which Prometheus reads
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     openmetrics: Option<PathBuf>,
     #[command(flatten, next_help_heading = OUTPUT)]
     json: JsonArguments,

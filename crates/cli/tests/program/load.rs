@@ -109,6 +109,8 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--weights", "1,2"], "1 URLs and 2 weights"),
         (vec!["--weights", "0"], "above 0"),
         (vec!["--requests", "/nonexistent"], "cannot read the requests"),
+        (vec!["--openmetrics", "-"], "stdout has the result: name a file"),
+        (vec!["--json", ""], "the name of the file is empty"),
         (vec!["--body-file", "/nonexistent"], "cannot read the body"),
         (vec!["--body-file", "/dev/zero"], "cannot read the body `/dev/zero`: it has more than 64 MiB"),
         (vec!["--body", "a", "--body-size", "5"], "cannot be used with"),
