@@ -28,6 +28,14 @@ impl FromStr for GivenHeaders {
 
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
+    if name.trim().is_empty() {
+        return Err(match value.split_once(':') {
+            Some((pseudo, _)) => {
+                format!("`:{pseudo}` is a pseudo-header, which the URL and the method state; remove it")
+            }
+            None => "it has no name before the colon: write it as `Name: value`".to_owned(),
+        });
+    }
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -40,6 +48,9 @@ mod tests {
         let of = |name: &str, value: &str| Ok(GivenHeaders(vec![(name.to_owned(), value.to_owned())]));
         assert_eq!("A: b: c".parse::<GivenHeaders>(), of("A", "b: c"));
         assert!("A".parse::<GivenHeaders>().is_err());
+        let refused = |text: &str| text.parse::<GivenHeaders>().unwrap_err();
+        assert!(refused(":path: /x").starts_with("`:path` is a pseudo-header"), "{}", refused(":path: /x"));
+        assert!(refused(" : b").starts_with("it has no name"), "{}", refused(" : b"));
     }
 
     #[test]
