@@ -49,6 +49,8 @@ pub enum TestServer {
         origin: Box<Origin>,
         /// True if it accepts TLS.
         has_tls: bool,
+        /// True if it speaks plain TCP only.
+        is_tcp: bool,
         /// The file of its default response.
         default_file: Option<PathBuf>,
     },
@@ -72,17 +74,22 @@ impl TestServer {
             }
             other => other.into(),
         })?;
-        let default_file = settings.default_file.clone();
-        Ok(Self::Responding { origin: Box::new(origin), has_tls: options.tls.is_some(), default_file })
+        Ok(Self::Responding {
+            origin: Box::new(origin),
+            has_tls: options.tls.is_some(),
+            is_tcp: options.tcp_request_bytes.is_some(),
+            default_file: settings.default_file.clone(),
+        })
     }
 
     /// Where it listens, as a line that other processes of hoptax read.
     pub fn line(&self) -> String {
-        let address = match self {
-            Self::Responding { origin, .. } => origin.local_address(),
-            Self::Calling(origin) => origin.local_address(),
+        let (scheme, address) = match self {
+            Self::Responding { origin, is_tcp: true, .. } => ("tcp", origin.local_address()),
+            Self::Responding { origin, .. } => ("http", origin.local_address()),
+            Self::Calling(origin) => ("http", origin.local_address()),
         };
-        format!("{LISTENING}{address}")
+        format!("{LISTENING}{scheme}://{address}")
     }
 
     /// How it accepts TLS; none if it does not.
@@ -184,6 +191,9 @@ mod tests {
     fn a_server_without_tls_has_no_note_and_one_without_a_file_reads_nothing_again() {
         let server = TestServer::bind(&settings()).unwrap();
         assert!(server.line().starts_with("listening on http://127.0.0.1:"), "{}", server.line());
+        let tcp = TestServerSettings { tcp_request_bytes: Some(10), ..settings() };
+        let line = TestServer::bind(&tcp).unwrap().line();
+        assert!(line.starts_with("listening on tcp://127.0.0.1:"), "{line}");
         assert_eq!(server.note(), None);
         assert!(server.reading_again().is_none());
     }

@@ -289,6 +289,8 @@ fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let address = url.strip_prefix("http://").unwrap();
     ran(hoptax().args(["lab", "origin", "--listen", address])).fails(3, "another process listens there");
     assert_eq!(run(["lab", "origin", "--default", "delay=soon"]).code, Some(2));
+    let contradiction = ["lab", "origin", "--cert", "a.pem", "--key", "a.key", "--alpn", "none,h2"];
+    run(contradiction).fails(2, "`--alpn none` disables ALPN");
     signal(first.0.id(), "TERM");
     let mut status = None;
     wait_until("the end of the origin", || {

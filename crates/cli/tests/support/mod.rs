@@ -339,6 +339,6 @@ impl Lab {
     pub(crate) fn origin(&self, more: &[&str]) -> (Guarded, String) {
         let (cert, key) = (self.file("server.pem"), self.file("server.key"));
         let (origin, url) = origin(&[&["--cert", &cert, "--key", &key], more].concat());
-        (origin, url.strip_prefix("http://").unwrap().to_owned())
+        (origin, url.split_once("://").unwrap().1.to_owned())
     }
 }
