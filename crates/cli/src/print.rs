@@ -49,7 +49,17 @@ pub(crate) fn binary(bytes: &[u8], instead: &str) -> Result<(), Failure> {
 
 fn write(parts: &[&[u8]]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    let written = parts.iter().try_for_each(|part| stdout.write_all(part)).and_then(|()| stdout.flush());
+    unless_closed(parts.iter().try_for_each(|part| stdout.write_all(part)).and_then(|()| stdout.flush()))
+}
+
+/// Prints what clap answers to a command line: the help or the version, or on stderr an error, of which nothing could be said if that were
+/// closed.
+pub(crate) fn answer(answer: &clap::Error) -> Result<(), Failure> {
+    let printed = answer.print().and_then(|()| io::stdout().flush());
+    if answer.use_stderr() { Ok(()) } else { unless_closed(printed) }
+}
+
+fn unless_closed(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if !is_closed(&error) => {
             Err(Failure::environment(format!("cannot write to stdout: {error}")))

@@ -3,13 +3,16 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Command;
 use std::thread;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support;
 use crate::support::study::has_verdict;
-use crate::support::{UNHURRIED, Watched, checked, hoptax, origin, ran, run, signal, sockets, wait_until};
+use crate::support::{
+    UNHURRIED, Watched, checked, hoptax, origin, program, ran, run, signal, sockets, wait_until,
+};
 
 #[test]
 fn the_json_matches_its_schema_and_its_exit_code() {
@@ -263,6 +266,15 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("/dev/full") && ran.stderr.contains("No space left"), "{}", ran.stderr);
     assert!(has_verdict(&ran.stdout));
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_an_error_as_a_result_is() {
+    for arguments in ["--help", "load --help", "--version"] {
+        let line = format!("exec \"$0\" {arguments} > /dev/full");
+        let full = ran(Command::new("sh").args(["-c", &line]).arg(program()));
+        full.fails(3, "cannot write to stdout: No space");
+    }
 }
 
 #[test]
