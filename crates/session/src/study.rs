@@ -1,7 +1,6 @@
 //! A study before it is measured: its file, which a user wrote or a command generated, and the text that its run folder keeps.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_plan::file::{self, Positions, StudyFile};

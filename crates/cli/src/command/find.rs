@@ -192,7 +192,8 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
 fn without_result(failure: Failure, json: Option<&Path>) -> Failure {
     match json {
         Some(file) if failure.is_interrupt() => {
-            failure.with(format!(" before the first trial: there is no result to write to `{}`", file.display()))
+            let file = file.display();
+            failure.with(format!(" before the first trial: there is no result to write to `{file}`"))
         }
         _ => failure,
     }

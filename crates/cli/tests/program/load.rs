@@ -318,7 +318,7 @@ fn more_connections_than_open_files_are_an_error_with_the_limit_and_a_remedy() {
         "ulimit -n 1024; exec '{}' load -c 10000000 http://127.0.0.1:1/",
         support::program().display()
     );
-    let ran = ran(std::process::Command::new("sh").args(["-c", &script]));
+    let ran = ran(Command::new("sh").args(["-c", &script]));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     for words in ["is 1024", "`ulimit -n 10001024`", "--nofile=10001024`"] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);

@@ -18,7 +18,7 @@ pub struct LiveLine {
     pub total_s: f64,
     /// Responses per second.
     pub rate: f64,
-    /// Responses that the times are of. Without any, the times are 0, and mean nothing.
+    /// Responses that the times are of. Without any, the times are 0 and mean nothing.
     pub responses: u64,
     /// Median response time, microseconds.
     pub p50_us: f64,
