@@ -311,7 +311,7 @@ impl PlannedBody {
             Body::Empty => Self::Empty,
             Body::Text(text) => Self::Text(text.clone()),
             Body::Bytes(bytes) => Self::Bytes(*bytes),
-            Body::File(path) => Self::Text(std::fs::read_to_string(path).map_err(|error| {
+            Body::File(path) => Self::Text(String::from_utf8(body.bytes()?).map_err(|error| {
                 let path = path.display();
                 Failure::bad_input(format!("cannot read the body `{path}` as text for agents: {error}"))
             })?),

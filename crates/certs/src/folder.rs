@@ -18,6 +18,17 @@ pub enum FolderError {
     /// A file is there already.
     #[error("`{}` already exists; choose another folder, or give --force to overwrite it", .0.display())]
     Exists(PathBuf),
+    /// The files of a name would overwrite those of the authority, or of the same name.
+    #[error("two certificates would be written to `{file}`: {}", remedy(.name))]
+    Taken {
+        /// The name.
+        name: String,
+        /// The file of its certificate.
+        file: String,
+    },
+    /// The folder is a file.
+    #[error("`{}` is a file, and the certificates need a folder: choose another name", .0.display())]
+    NoFolder(PathBuf),
     /// A name is not valid in a certificate.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -31,20 +42,37 @@ pub enum FolderError {
     },
 }
 
+/// The name of the files of the authority.
+const AUTHORITY: &str = "ca";
+
+/// What to do about a name whose files another certificate has.
+fn remedy(name: &str) -> &'static str {
+    if name == AUTHORITY { "the authority has it; choose another name" } else { "give each name once" }
+}
+
 /// Writes `ca.pem` and `NAME.pem` for each name, with their keys in `.key` files, valid for so many seconds. A certificate is also valid
 /// on this machine, and has the SPIFFE ID `spiffe://hoptax.test/NAME`. Returns the files. Those that are there are overwritten with
 /// `force` only.
 ///
 /// # Errors
-/// When a file is there, a name is not valid or the folder cannot be written.
+/// When a file is there, a name is not valid, two certificates would have the same file, or the folder cannot be written.
 pub fn write(
     folder: &Path,
     names: &[String],
     seconds: i64,
     force: bool,
 ) -> Result<Vec<PathBuf>, FolderError> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(FolderError::NoFolder(folder.to_owned()));
+    }
+    let is_taken = |(index, name): &(usize, &String)| {
+        name.as_str() == AUTHORITY || names.iter().take(*index).any(|earlier| earlier == *name)
+    };
+    if let Some((_, name)) = names.iter().enumerate().find(is_taken) {
+        return Err(FolderError::Taken { name: name.clone(), file: format!("{name}.pem") });
+    }
     let authority = Authority::new(&format!("hoptax lab {TRUST_DOMAIN}"), seconds)?;
-    let mut files = vec![("ca".to_owned(), authority.certificate(), authority.key())];
+    let mut files = vec![(AUTHORITY.to_owned(), authority.certificate(), authority.key())];
     for name in names {
         let request = Request {
             names: [name.as_str(), "localhost", "127.0.0.1", "::1"].map(str::to_owned).into(),
@@ -97,5 +125,25 @@ mod tests {
         assert!(matches!(write(&["b"], false), Err(FolderError::Exists(path)) if path.ends_with("ca.pem")));
         assert!(write(&["b"], true).is_ok());
         assert!(matches!(write(&["ü"], true), Err(FolderError::Certificate(_))));
+    }
+
+    #[test]
+    fn a_name_does_not_overwrite_the_authority_or_another_name_and_a_folder_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |path: &Path, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            super::write(path, &names, 60, true).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused(folder.path(), &["a", "ca"]),
+            "two certificates would be written to `ca.pem`: the authority has it; choose another name"
+        );
+        let twice = refused(folder.path(), &["a", "b", "a"]);
+        assert_eq!(twice, "two certificates would be written to `a.pem`: give each name once");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let no_folder = refused(&file, &["a"]);
+        assert!(no_folder.ends_with("is a file, and the certificates need a folder: choose another name"));
     }
 }

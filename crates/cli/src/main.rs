@@ -15,11 +15,19 @@ use hoptax_host::child;
 use hoptax_result::Program;
 
 use command::Arguments;
-use exit::Code;
+use exit::{Code, Failure};
 
 fn main() -> ExitCode {
     Program::set_commit(option_env!("HOPTAX_COMMIT"));
-    let arguments = command::parsed(env::args_os()).unwrap_or_else(|error| error.exit());
+    let arguments = match command::parsed(env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(answer) => {
+            return match print::answer(&answer) {
+                Ok(()) => ExitCode::from(answer.exit_code() as u8),
+                Err(failure) => failed(&failure),
+            };
+        }
+    };
     let Arguments { details, quiet, no_color, command } = arguments;
     print::set(print::Settings { details, is_quiet: quiet, no_color });
     let outcome = command::run(command);
@@ -28,9 +36,12 @@ fn main() -> ExitCode {
     }
     match outcome {
         Ok(code) => code.into(),
-        Err(failure) => {
-            print::error(&failure.to_string());
-            Code::from(&failure).into()
-        }
+        Err(failure) => failed(&failure),
     }
+}
+
+/// Prints why the program fails, and returns its exit code.
+fn failed(failure: &Failure) -> ExitCode {
+    print::error(&failure.to_string());
+    Code::from(failure).into()
 }

@@ -49,7 +49,17 @@ pub(crate) fn binary(bytes: &[u8], instead: &str) -> Result<(), Failure> {
 
 fn write(parts: &[&[u8]]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    let written = parts.iter().try_for_each(|part| stdout.write_all(part)).and_then(|()| stdout.flush());
+    unless_closed(parts.iter().try_for_each(|part| stdout.write_all(part)).and_then(|()| stdout.flush()))
+}
+
+/// Prints what clap answers to a command line: the help or the version, or on stderr an error, of which nothing could be said if that were
+/// closed.
+pub(crate) fn answer(answer: &clap::Error) -> Result<(), Failure> {
+    let printed = answer.print().and_then(|()| io::stdout().flush());
+    if answer.use_stderr() { Ok(()) } else { unless_closed(printed) }
+}
+
+fn unless_closed(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if !is_closed(&error) => {
             Err(Failure::environment(format!("cannot write to stdout: {error}")))
@@ -248,8 +258,7 @@ pub(crate) fn style() -> Style {
 
 /// The room for a view on stderr; none if it is no terminal that can move its cursor.
 pub(crate) fn room() -> Option<Room> {
-    let is_dumb = env::var_os("TERM").is_some_and(|name| name == "dumb");
-    if is_dumb || !io::stderr().is_terminal() {
+    if is_dumb() || !io::stderr().is_terminal() {
         return None;
     }
     let (width, height) = size(io::stderr());
@@ -263,10 +272,15 @@ pub(crate) fn stderr() -> Box<dyn Write + Send> {
     Box::new(io::stderr())
 }
 
-/// Returns true unless the command line or `NO_COLOR` forbids colours (<https://no-color.org>).
+/// Returns true unless the command line or `NO_COLOR` forbids colours (<https://no-color.org>), or the terminal has none.
 fn may_have_colour() -> bool {
     let is_forbidden = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !(settings().no_color || is_forbidden)
+    !(settings().no_color || is_forbidden || is_dumb())
+}
+
+/// Returns true if the terminal states that it knows no escape sequences.
+fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|name| name == "dumb")
 }
 
 /// Columns and lines of a terminal.

@@ -15,7 +15,7 @@ pub enum ConnectError {
     #[error("cannot create an epoll instance: {0}")]
     Epoll(#[source] io::Error),
     /// A connect failed.
-    #[error("cannot connect to {address}: {source}; is the server running, and is the port right?")]
+    #[error("cannot connect to {address}: {source}; is the server running, and {}?", address.to_check())]
     Connect {
         /// The server.
         address: Peer,
@@ -121,5 +121,24 @@ impl ConnectError {
     /// The server closed a connection before the first request.
     pub(crate) fn closed(address: Peer) -> Self {
         Self::Refused { address, reason: ConnectionError::Closed.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_has_a_path_to_check_and_an_address_a_port() {
+        let error = |peer| {
+            ConnectError::from_socket(peer, 1, io::Error::from(io::ErrorKind::NotFound)).to_string()
+        };
+        let (socket, address) =
+            (Peer::Unix(PathBuf::from("/nope")), Peer::Address((Ipv4Addr::LOCALHOST, 1).into()));
+        assert!(error(socket).ends_with("is the server running, and is the path right?"));
+        assert!(error(address).ends_with("is the server running, and is the port right?"));
     }
 }

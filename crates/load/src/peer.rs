@@ -20,6 +20,14 @@ impl Peer {
     pub(crate) fn lacks_zone(&self) -> bool {
         matches!(self, Self::Address(address) if is_link_local(address.ip()) && interface_of(*address) == 0)
     }
+
+    /// What to check if nobody accepts connections there, in words.
+    pub(crate) fn to_check(&self) -> &'static str {
+        match self {
+            Self::Address(_) => "is the port right",
+            Self::Unix(_) => "is the path right",
+        }
+    }
 }
 
 impl fmt::Display for Peer {

@@ -115,7 +115,7 @@ pub enum TargetError {
         scheme: String,
     },
     /// The scheme does not allow the protocol.
-    #[error("`{url}` cannot be used with the protocol `{protocol}`; its scheme allows {}", listed(allowed))]
+    #[error("`{url}` cannot be used with the protocol `{protocol}`; {}", choices(allowed))]
     Protocol {
         /// The URL.
         url: String,
@@ -273,10 +273,16 @@ fn port(url: &Url, is_secure: bool) -> u16 {
     url.port.unwrap_or(if is_secure { 443 } else { 80 })
 }
 
-/// Protocols as a list in words.
-fn listed(protocols: &[Protocol]) -> String {
-    let words: Vec<String> = protocols.iter().map(|protocol| format!("`{protocol}`")).collect();
-    words.join(", ")
+/// The protocols that may be given for a scheme, which allows these, in words.
+fn choices(allowed: &[Protocol]) -> String {
+    if let [only] = allowed
+        && !only.is_grpc()
+    {
+        return format!("its scheme is always {}: leave the protocol out", only.title());
+    }
+    let given = Protocol::ALL.iter().filter(|one| one.among(allowed).is_some());
+    let words: Vec<String> = given.map(|protocol| format!("`{protocol}`")).collect();
+    format!("its scheme allows {}", words.join(", "))
 }
 
 /// Words as alternatives.

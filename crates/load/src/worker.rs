@@ -51,7 +51,8 @@ use crate::traffic::{Picker, Traffic};
 use crate::transport::{Scratch, Transports};
 use lead::Lead;
 
-/// Interval between scans for timeouts, nanoseconds. A timeout is detected at most this much late.
+/// Interval between scans for timeouts, nanoseconds. That a response is missing is detected at most this much late, and that one is late
+/// when it arrives.
 const SCAN_NS: u64 = 10_000_000;
 /// Maximum wait, nanoseconds. It bounds the delay of a stop request.
 const MAX_WAIT_NS: u64 = 50_000_000;

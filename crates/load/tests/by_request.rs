@@ -117,8 +117,7 @@ fn requests_that_are_not_sent_or_not_answered_in_time_are_counted_by_name() {
     (waiting.connections, waiting.workers, waiting.timeout) = (1, 1, Duration::from_millis(2));
     let late = run_by_name(&waiting);
     let slow = &late.by_request[1];
-    // A generator that is stopped for longer reads the answer before it sees that the time is over.
-    assert!(slow.book.timed_out > slow.book.answered, "{slow:?}");
+    assert!(slow.book.timed_out > 0 && slow.book.answered == 0, "{slow:?}");
     assert!(slow.response.p50_us.is_none() && slow.response.at_least.p50_us.is_some(), "{slow:?}");
     assert!(late.by_request.iter().any(|row| row.unsent.contains_key("end")), "{:?}", late.by_request);
 }

@@ -288,6 +288,15 @@ fn a_backlog_of_the_warm_up_is_in_flight_and_not_recorded() {
 }
 
 #[test]
+fn a_response_after_the_timeout_is_late_however_soon_it_is_looked_for() {
+    // Each response arrives before the next scan for timeouts.
+    let mut spec = spec(slow(Duration::from_millis(3)));
+    spec.timeout = Duration::from_millis(1);
+    let result = run(&spec);
+    assert!(result.book.timed_out > 0 && result.book.answered == 0, "{:?}", result.book);
+}
+
+#[test]
 fn a_server_that_never_responds_leaves_timeouts_and_unfinished_requests() {
     let address = server(|mut stream| while read_request(&mut stream) {});
     let mut spec = spec(address);

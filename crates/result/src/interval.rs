@@ -1,10 +1,11 @@
 //! A number with its confidence interval.
 
 use schemars::JsonSchema;
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// An estimate with its confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// The estimate.
@@ -16,8 +17,34 @@ pub struct Interval {
     /// Degrees of freedom of Student's distribution, whose critical value times the standard error is the half-width; null for the normal
     /// distribution, which has infinitely many. Absent if they are one less than the rounds that count for the number, and if they are not
     /// known.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_is_infinite")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degrees_of_freedom: Option<f64>,
+}
+
+/// The numbers of an interval as they are read, which may contradict each other.
+#[derive(Deserialize)]
+#[serde(rename = "Interval", deny_unknown_fields)]
+struct Numbers {
+    estimate: f64,
+    low: f64,
+    high: f64,
+    #[serde(default, deserialize_with = "null_is_infinite")]
+    degrees_of_freedom: Option<f64>,
+}
+
+impl<'de> Deserialize<'de> for Interval {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Numbers { estimate, low, high, degrees_of_freedom } = Numbers::deserialize(deserializer)?;
+        if low > high {
+            return Err(D::Error::custom(format!("the interval ends at {high}, below its begin {low}")));
+        }
+        if let Some(freedom) = degrees_of_freedom
+            && freedom <= 0.0
+        {
+            return Err(D::Error::custom(format!("degrees of freedom are above 0, and not {freedom}")));
+        }
+        Ok(Self { estimate, low, high, degrees_of_freedom })
+    }
 }
 
 /// Reads a field that is not absent. JSON has no infinite number, so one is written as null.

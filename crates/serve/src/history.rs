@@ -46,6 +46,17 @@ impl History {
         Self { store, on_update }
     }
 
+    /// Checks that the store can be used, if there is one. Unlike the answers to clients, the failure names it.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if !self.store.exists() {
+            return Ok(());
+        }
+        store::with_existing(&self.store, |_| Ok(()), &self.on_update)
+    }
+
     /// At most `limit` runs, the latest first, and the total number of runs. With `before`, only runs that follow this run in the list.
     /// None without a store.
     ///

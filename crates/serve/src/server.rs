@@ -131,9 +131,10 @@ impl Server {
     /// Listens on the address without accepting connections.
     ///
     /// # Errors
-    /// When the options are unsafe, or it cannot listen on the address.
+    /// When the options are unsafe, the store cannot be used, or it cannot listen on the address.
     pub fn bind(options: Options) -> Result<Self, Failure> {
         options.check()?;
+        History::new(options.store.clone(), options.on_update).check()?;
         let failed = |error| Failure::cannot_listen(options.listen, error);
         let listener = TcpListener::bind(options.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -224,6 +225,17 @@ mod tests {
             let targets = vec!["192.0.2.2".parse().unwrap()];
             assert!(Options { targets, ..with_token }.check().is_ok(), "{listen}");
         }
+    }
+
+    #[test]
+    fn a_file_that_is_no_store_is_refused_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("passwd");
+        let bound = || Server::bind(Options { store: store.clone(), ..options("127.0.0.1:0") });
+        assert!(bound().is_ok(), "the first result creates it");
+        std::fs::write(&store, "root:x:0:0:root:/root:/bin/sh\n".repeat(100)).unwrap();
+        let refused = bound().unwrap_err();
+        assert!(refused.to_string().contains("is not a store of hoptax"), "{refused}");
     }
 
     #[test]

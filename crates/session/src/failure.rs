@@ -110,7 +110,10 @@ impl From<ReleaseError> for Failure {
 impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Self {
         match error {
-            FolderError::Exists(_) | FolderError::Certificate(_) => Self::bad_input(error),
+            FolderError::Exists(_)
+            | FolderError::Taken { .. }
+            | FolderError::NoFolder(_)
+            | FolderError::Certificate(_) => Self::bad_input(error),
             FolderError::Write { .. } => Self::environment(error),
         }
     }

@@ -1,19 +1,21 @@
 //! Files of other programs that a user names, and problems with them.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use hoptax_text::yaml::file;
 
 use crate::failure::Failure;
 
+/// The most bytes of such a file.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Reads a file; `-` is stdin.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let text = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).and_then(|_| file::text(bytes))
+        file::bytes_of(io::stdin().lock(), MOST_BYTES).and_then(file::text)
     } else {
-        file::read(path)
+        file::text_up_to(path, MOST_BYTES)
     };
     text.map_err(|error| Failure::cannot_read(path, error))
 }

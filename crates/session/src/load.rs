@@ -22,6 +22,7 @@ use hoptax_load::{
     Expectation, Family, Lifetime, PoolOrder, Protocol, ProxyProtocol, Source, StaticAddress, options,
     without_user,
 };
+use hoptax_text::yaml::file::bytes_up_to;
 
 use crate::failure::Failure;
 use crate::tls::ClientTls;
@@ -158,6 +159,26 @@ pub enum Body {
     File(PathBuf),
     /// A body of this many bytes.
     Bytes(u32),
+}
+
+/// The most bytes of a body.
+pub const MOST_BYTES_OF_BODY: u32 = 64 << 20;
+
+impl Body {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// When its file cannot be read, or has more than [`MOST_BYTES_OF_BODY`].
+    pub fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Empty => Ok(Vec::new()),
+            Self::Text(text) => Ok(text.clone().into_bytes()),
+            Self::File(path) => bytes_up_to(path, MOST_BYTES_OF_BODY.into()).map_err(|error| {
+                Failure::bad_input(format!("cannot read the body `{}`: {error}", path.display()))
+            }),
+            Self::Bytes(bytes) => Ok(vec![b'x'; *bytes as usize]),
+        }
+    }
 }
 
 /// A CSV file whose rows fill in requests.

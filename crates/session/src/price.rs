@@ -150,12 +150,15 @@ impl<'a> Configuration<'a> {
     /// Starts nothing. `tell` gets the listeners with their parts and all replacements, and then the command that measures them.
     ///
     /// # Errors
-    /// As of [`Self::listed`], when a file that the configuration names is missing, and when `tell` fails.
+    /// As of [`Self::listed`], when a file that the configuration names is missing, when no listener can be priced, and when `tell` fails.
     pub fn dry_run(&self, tell: &dyn Fn(&str) -> Result<(), Failure>) -> Result<(), Failure> {
         let listed = self.listed()?;
         tell(&self.outline(&listed))?;
         self.given.check_files(&listed.adapted).map_err(Failure::bad_input)?;
-        measuring(&listed).map_or(Ok(()), |next| tell(&next))
+        let next = measuring(&listed).ok_or_else(|| {
+            Failure::bad_input("no listener can be priced: state another request with --request")
+        });
+        tell(&next?)
     }
 
     fn outline(&self, listed: &Listed) -> String {

@@ -1,19 +1,23 @@
 //! Reads the results of studies and loads, and the results in a run folder.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use hoptax_judge::sittings::machine_differences;
 use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
 use hoptax_text::command_line::path_word;
+use hoptax_text::yaml::file::text_up_to;
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::run_files::{RESULT, RESULTS, STUDY};
 use crate::store::folder;
 use crate::{continuation, environment, library, run_folder, study};
+
+/// The most bytes of a result.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
 pub fn is_path(word: &str) -> bool {
@@ -27,7 +31,7 @@ pub fn is_path(word: &str) -> bool {
 /// When the file or the folder has no result. The message says what the folder contains instead.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let file = printed_file(path)?;
-    fs::read_to_string(&file).map_err(|error| Failure::cannot_read(&file, error))
+    text_up_to(&file, MOST_BYTES).map_err(|error| Failure::cannot_read(&file, error))
 }
 
 /// The document of a result of any kind whose run folder is unknown. Its next step measures a study by its name, which only a built-in study
@@ -163,7 +167,7 @@ pub enum LoadFileError {
 /// # Errors
 /// When there is none.
 pub fn read_load(path: &Path) -> Result<LoadResult, LoadFileError> {
-    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+    let text = text_up_to(path, MOST_BYTES).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => LoadFileError::Lost("the file does not exist".to_owned()),
         _ => LoadFileError::Other(format!("cannot be read: {error}")),
     })?;
@@ -190,6 +194,8 @@ pub fn read_load(path: &Path) -> Result<LoadResult, LoadFileError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::manifest::tests::manifest;
     use crate::run_files::MANIFEST;
@@ -208,6 +214,12 @@ mod tests {
         assert!(command.as_str().unwrap().starts_with("hoptax mesh "), "{command}");
         let bill = next(include_str!("../../report/recorded/bill.json"));
         assert!(!bill.is_null(), "it names a file of the user");
+    }
+
+    #[test]
+    fn a_file_that_never_ends_is_no_result() {
+        let refused = text(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(refused, "cannot read `/dev/zero`: it has more than 256 MiB");
     }
 
     #[test]

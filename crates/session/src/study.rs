@@ -1,10 +1,10 @@
 //! A study before it is measured: its file, which a user wrote or a command generated, and the text that its run folder keeps.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hoptax_plan::file::{self, Positions, StudyFile};
+use hoptax_text::yaml::file::configuration;
 
 use crate::failure::Failure;
 use crate::library;
@@ -39,7 +39,7 @@ impl Study {
             return Self::built_in(study)
                 .map_err(|unknown| unknown.with("; give the path of your own study file"));
         }
-        let text = fs::read_to_string(path)
+        let text = configuration(path)
             .map_err(|error| Failure::bad_input(format!("cannot read the study file `{study}`: {error}")))?;
         Self::read(study, text, library::folder(study))
     }

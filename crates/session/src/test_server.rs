@@ -50,6 +50,8 @@ enum Server {
         origin: Box<Origin>,
         /// True if it accepts TLS.
         has_tls: bool,
+        /// True if it speaks plain TCP only.
+        is_tcp: bool,
         /// The file of its default response.
         default_file: Option<PathBuf>,
     },
@@ -74,17 +76,18 @@ impl TestServer {
             other => other.into(),
         })?;
         let default_file = settings.default_file.clone();
-        let (origin, has_tls) = (Box::new(origin), options.tls.is_some());
-        Ok(Self(Server::Responding { origin, has_tls, default_file }))
+        let (has_tls, is_tcp) = (options.tls.is_some(), options.tcp_request_bytes.is_some());
+        Ok(Self(Server::Responding { origin: Box::new(origin), has_tls, is_tcp, default_file }))
     }
 
     /// Where it listens, as a line that other processes of hoptax read.
     pub fn line(&self) -> String {
-        let address = match &self.0 {
-            Server::Responding { origin, .. } => origin.local_address(),
-            Server::Calling(origin) => origin.local_address(),
+        let (scheme, address) = match &self.0 {
+            Server::Responding { origin, is_tcp: true, .. } => ("tcp", origin.local_address()),
+            Server::Responding { origin, .. } => ("http", origin.local_address()),
+            Server::Calling(origin) => ("http", origin.local_address()),
         };
-        format!("{LISTENING}{address}")
+        format!("{LISTENING}{scheme}://{address}")
     }
 
     /// How it accepts TLS; none if it does not.
@@ -186,6 +189,9 @@ mod tests {
     fn a_server_without_tls_has_no_note_and_one_without_a_file_reads_nothing_again() {
         let server = TestServer::bind(&settings()).unwrap();
         assert!(server.line().starts_with("listening on http://127.0.0.1:"), "{}", server.line());
+        let tcp = TestServerSettings { tcp_request_bytes: Some(10), ..settings() };
+        let line = TestServer::bind(&tcp).unwrap().line();
+        assert!(line.starts_with("listening on tcp://127.0.0.1:"), "{line}");
         assert_eq!(server.note(), None);
         assert!(server.reading_again().is_none());
     }

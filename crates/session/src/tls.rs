@@ -1,10 +1,10 @@
 //! TLS configurations of clients and servers, from the files that users name.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hoptax_text::yaml::file::bytes_up_to;
 use hoptax_wire::tls::{
     ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, SetupError, certificates_from_pem,
     client_config, server_config,
@@ -13,6 +13,9 @@ use hoptax_wire::tls::{
 use crate::failure::Failure;
 
 pub use hoptax_wire::tls::Versions;
+
+/// The most bytes of a file of certificates; those of all authorities of a system have far fewer.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// A certificate and its private key, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +89,7 @@ impl ClientTls {
             alpn: alpn.map(<[u8]>::to_vec),
             verifies_once: false,
         };
-        client_config(security).map_err(Failure::bad_input)
+        client_config(security).map_err(|error| refused(self.identity.as_ref(), &error))
     }
 }
 
@@ -144,16 +147,27 @@ impl ServerTls {
             resumes: true,
             alpn: self.protocols.iter().filter_map(|one| one.name()).map(<[u8]>::to_vec).collect(),
         };
-        server_config(security).map_err(Failure::bad_input)
+        server_config(security).map_err(|error| refused(Some(&self.identity), &error))
     }
 }
 
 impl IdentityFiles {
     fn read(&self) -> Result<Identity, Failure> {
         let Self { certificate, key } = self;
-        Identity::from_pem(&read(certificate)?, &read(key)?).map_err(|error| {
-            Failure::bad_input(format!("`{}` with `{}`: {error}", certificate.display(), key.display()))
-        })
+        Identity::from_pem(&read(certificate)?, &read(key)?).map_err(|error| self.refused(&error))
+    }
+
+    fn refused(&self, error: &SetupError) -> Failure {
+        let Self { certificate, key } = self;
+        Failure::bad_input(format!("`{}` with `{}`: {error}", certificate.display(), key.display()))
+    }
+}
+
+/// The failure of settings with this identity, which is named if it is to blame.
+fn refused(identity: Option<&IdentityFiles>, error: &SetupError) -> Failure {
+    match (identity, error) {
+        (Some(files), SetupError::OtherKey) => files.refused(error),
+        _ => Failure::bad_input(error),
     }
 }
 
@@ -163,9 +177,49 @@ fn parsed<T>(path: &Path, parse: fn(&[u8]) -> Result<T, SetupError>) -> Result<T
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| invalid(path, &error))
+    bytes_up_to(path, MOST_BYTES).map_err(|error| invalid(path, &error))
 }
 
 fn invalid(path: &Path, reason: &dyn fmt::Display) -> Failure {
     Failure::bad_input(format!("`{}`: {reason}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_key_of_another_certificate_is_refused_with_both_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["a".to_owned(), "b".to_owned()];
+        hoptax_certs::folder::write(folder.path(), &names, 60, false).unwrap();
+        let files = |certificate: &str, key: &str| IdentityFiles {
+            certificate: folder.path().join(certificate),
+            key: folder.path().join(key),
+        };
+        let server = |identity: IdentityFiles| ServerTls {
+            identity,
+            client_authorities: None,
+            accepts_anonymous_clients: false,
+            protocols: vec![Alpn::H2],
+        };
+        let client = |identity: IdentityFiles| ClientTls {
+            identity: Some(identity),
+            trusts_all: true,
+            ..ClientTls::default()
+        };
+        assert!(server(files("a.pem", "a.key")).config().is_ok());
+        assert!(client(files("b.pem", "b.key")).config(None).is_ok());
+        let wrong = || files("a.pem", "b.key");
+        for refused in [server(wrong()).config().map(drop), client(wrong()).config(None).map(drop)] {
+            let refused = refused.unwrap_err().to_string();
+            for part in ["a.pem` with `", "b.key`: the private key is not that of the certificate"] {
+                assert!(refused.contains(part), "{refused}");
+            }
+        }
+        fs::write(folder.path().join("a.key"), "no key").unwrap();
+        assert!(server(files("a.pem", "a.key")).config().unwrap_err().to_string().contains("no private key"));
+    }
 }

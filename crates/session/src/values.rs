@@ -14,8 +14,11 @@ use hoptax_result::grouped;
 /// Parses the name of a file that is written at the end, when it would be too late to find that its folder is missing. `-` is stdout.
 ///
 /// # Errors
-/// When it is a folder, or in a folder that does not exist.
+/// When it is empty, a folder, or in a folder that does not exist.
 pub fn output_file(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        return Err("the name of the file is empty".to_owned());
+    }
     let path = PathBuf::from(text);
     if path.is_dir() {
         return Err("it is a folder".to_owned());
@@ -25,6 +28,17 @@ pub fn output_file(text: &str) -> Result<PathBuf, String> {
             Err(format!("there is no folder `{}`", folder.display()))
         }
         _ => Ok(path),
+    }
+}
+
+/// As [`output_file`], of a file that is written beside the result on stdout.
+///
+/// # Errors
+/// As [`output_file`], and when it is `-`.
+pub fn named_file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("stdout has the result: name a file".to_owned()),
+        name => output_file(name),
     }
 }
 
@@ -99,7 +113,7 @@ pub fn agent(text: &str) -> Result<String, String> {
 /// # Errors
 /// When it is a number, or no file name.
 pub fn label(text: &str) -> Result<String, String> {
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err("a number would be taken for a run: add a letter".to_owned());
     }
     file_name(text)
@@ -298,6 +312,9 @@ mod tests {
         let text = |path: PathBuf| path.display().to_string();
         assert!(output_file("-").is_ok() && output_file("result.json").is_ok());
         assert!(output_file(&text(folder.join("result.json"))).is_ok());
+        assert_eq!(named_file("-").unwrap_err(), "stdout has the result: name a file");
+        assert!(named_file("load.prom").is_ok() && named_file("/nowhere/load.prom").is_err());
+        assert_eq!(output_file("").unwrap_err(), "the name of the file is empty");
         assert_eq!(output_file("/nowhere/x.json").unwrap_err(), "there is no folder `/nowhere`");
         assert_eq!(output_file(&text(folder)).unwrap_err(), "it is a folder");
     }
@@ -346,6 +363,7 @@ mod tests {
     fn a_label_is_no_number() {
         assert_eq!(label("nightly-2"), Ok("nightly-2".to_owned()));
         assert!(label("12").unwrap_err().contains("add a letter"));
-        assert!(label("").is_err() && label("a b").is_err());
+        assert_eq!((label(""), label("a b")), (file_name(""), file_name("a b")));
+        assert!(label("").unwrap_err().starts_with("use letters"), "an empty label is no number");
     }
 }

@@ -17,8 +17,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 /// Time limit for it to end when asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// The prefix of its address in its first line of output.
-pub const LISTENING: &str = "listening on http://";
+/// The prefix of the URL in its first line of output, `http://ADDRESS` or `tcp://ADDRESS`.
+pub const LISTENING: &str = "listening on ";
 
 /// Reason why an origin is not running.
 #[derive(Debug, thiserror::Error)]
@@ -184,7 +184,8 @@ fn check(child: &mut Child) -> Result<(), OriginError> {
 /// The address in the output, once its line is complete.
 fn listening(log: &str) -> Option<SocketAddr> {
     let (_, rest) = log.split_once(LISTENING)?;
-    let (address, _) = rest.split_once('\n')?;
+    let (url, _) = rest.split_once('\n')?;
+    let (_, address) = url.split_once("://")?;
     address.trim().parse().ok()
 }
 
@@ -195,7 +196,10 @@ mod tests {
     #[test]
     fn a_half_written_line_has_no_address_yet() {
         assert_eq!(listening("listening on http://127.0.0.1:80"), None);
-        assert_eq!(listening("listening on http://127.0.0.1:8080\n"), Some(([127, 0, 0, 1], 8080).into()));
+        for scheme in ["http", "tcp"] {
+            let line = format!("listening on {scheme}://127.0.0.1:8080\n");
+            assert_eq!(listening(&line), Some(([127, 0, 0, 1], 8080).into()));
+        }
     }
 
     #[test]

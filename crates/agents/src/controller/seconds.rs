@@ -95,6 +95,7 @@ impl Seconds {
             elapsed_s: (self.warmup_s + open.to_s).min(self.total_s),
             total_s: self.total_s,
             rate: if open.length_s > 0.0 { open.answered as f64 / open.length_s } else { 0.0 },
+            responses: open.response.len(),
             p50_us: us(&open.response, 0.5),
             p99_us: us(&open.response, 0.99),
             send_lag_p99_us: self.is_open_loop.then(|| us(&open.send_lag, 0.99)),

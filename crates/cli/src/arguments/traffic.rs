@@ -11,7 +11,8 @@ use hoptax_load::{
     StaticAddress, options,
 };
 use hoptax_session::load::{
-    Body, Connections, Data, DataOrder, GivenUrl, Load, Requests, Servers, ServiceSource, TimedMessages,
+    Body, Connections, Data, DataOrder, GivenUrl, Load, MOST_BYTES_OF_BODY, Requests, Servers, ServiceSource,
+    TimedMessages,
 };
 
 use super::security::SecurityArguments;
@@ -165,11 +166,11 @@ pub(crate) struct TrafficArguments {
     /// Request body
     #[arg(long, value_name = "TEXT", group = "content", help_heading = REQUESTS)]
     pub(crate) body: Option<String>,
-    /// Read the request body from a file
+    /// Read the request body from a file of at most 64 MiB
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, group = "content", help_heading = REQUESTS)]
     pub(crate) body_file: Option<PathBuf>,
     /// Send a body of this many bytes
-    #[arg(long, value_name = "BYTES", group = "content", value_parser = values::whole::<u32>(1..=67_108_864), help_heading = REQUESTS)]
+    #[arg(long, value_name = "BYTES", group = "content", value_parser = values::whole::<u32>(1..=MOST_BYTES_OF_BODY), help_heading = REQUESTS)]
     pub(crate) body_size: Option<u32>,
     /// Account for the CPU time and memory of processes on this machine, usually of the server: `pid=123`
     ///

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 pub(crate) use hoptax_session::values::{
     ProtocolChoice, agent, duration, duration_or_none, file_name, in_a_word, interval, label,
-    millis_of_processors, name_in_cluster, output_file, percentile, predicted_rate, price, rate, rounds,
-    seed, share, whole,
+    millis_of_processors, name_in_cluster, named_file, output_file, percentile, predicted_rate, price, rate,
+    rounds, seed, share, whole,
 };
 use hoptax_text::command_line::option;
 

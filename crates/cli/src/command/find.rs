@@ -174,7 +174,9 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
         sweep: arguments.sweep,
     };
     let interrupt = interrupt::listen()?;
-    let Found { result, failure } = progress::shown(|say| on_server(&load, aim, options, &interrupt, say))?;
+    let searched = progress::shown(|say| on_server(&load, aim, options, &interrupt, say));
+    let Found { result, failure } =
+        searched.map_err(|failure| without_result(failure, arguments.json.file()))?;
     let of_both = arguments.traffic.again() + &arguments.checks.again();
     let given = GivenOptions { of_both: &of_both, of_itself: if arguments.sweep { " --sweep" } else { "" } };
     print::document_or_json(arguments.json.file(), &result, || documents::find_of(&result, given))?;
@@ -193,10 +195,23 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
         return arms.check(options, &print::say).map(|()| Code::Success);
     }
     let interrupt = interrupt::listen()?;
-    let Found { result, failure } = progress::shown(|say| arms.search(options, &interrupt, say))?;
+    let searched = progress::shown(|say| arms.search(options, &interrupt, say));
+    let Found { result, failure } =
+        searched.map_err(|failure| without_result(failure, arguments.json.file()))?;
     let again = again_on_arms(arguments, ids, source);
     print::document_or_json(arguments.json.file(), &result, || documents::find_arms_of(&result, &again))?;
     failure.map_or_else(|| Ok(code(result.outcome())), Err)
+}
+
+/// The failure of a search without a result. After an interrupt, it says that the file of the result is not written.
+fn without_result(failure: Failure, json: Option<&Path>) -> Failure {
+    match json {
+        Some(file) if failure.is_interrupt() => {
+            let file = file.display();
+            failure.with(format!(" before the first trial: there is no result to write to `{file}`"))
+        }
+        _ => failure,
+    }
 }
 
 /// The commands that search the same arms, without a time limit, and that measure their study.
@@ -260,6 +275,16 @@ mod tests {
             assert!(error.lines().any(|line| line.trim_start().starts_with(option)), "{option}: {error}");
         }
         assert!(error.contains("tip: the study states requests"), "{error}");
+    }
+
+    #[test]
+    fn an_interrupted_search_without_a_result_says_that_no_file_is_written() {
+        let file = Some(Path::new("found.json"));
+        let interrupted = without_result(Failure::interrupted(), file).to_string();
+        let expected = "interrupted before the first trial: there is no result to write to `found.json`";
+        assert_eq!(interrupted, expected);
+        assert_eq!(without_result(Failure::interrupted(), None).to_string(), "interrupted");
+        assert_eq!(without_result(Failure::environment("no server"), file).to_string(), "no server");
     }
 
     #[test]

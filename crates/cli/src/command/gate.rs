@@ -77,10 +77,10 @@ pub(crate) struct GateArguments {
     #[command(flatten)]
     run: RunArguments,
     /// Write the outcome as Markdown to a file, for a job summary
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath)]
     markdown: Option<PathBuf>,
     /// Write the outcome as JUnit XML to a file, one test case for each limit of each arm
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath)]
     junit: Option<PathBuf>,
     /// Write the limits that did not pass as SARIF to a file
     #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath)]

@@ -136,12 +136,12 @@ pub(crate) struct LoadArguments {
     #[arg(long, conflicts_with = "unix_socket", help_heading = OUTPUT)]
     kernel_stamps: bool,
     /// Write timestamps and outcome of every request to a file, 64 bytes each; `hoptax convert log FILE` prints CSV
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     log: Option<PathBuf>,
     /// Write histograms of response and service time for every second to a file, an interval log of HdrHistogram
     ///
     /// It is written while the load runs. Comments at its end state the verdict, and which quantiles the result withholds.
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     hlog: Option<PathBuf>,
     /// Print a line of JSON for every interval while the load runs; the table then goes to stderr
     ///
@@ -150,7 +150,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "DURATION", value_parser = values::interval, help_heading = OUTPUT)]
     every: Option<Duration>,
     /// Write the result to a file in `OpenMetrics` text format, which Prometheus reads
-    #[arg(long, value_name = "FILE", value_parser = values::output_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", value_parser = values::named_file, value_hint = ValueHint::FilePath, help_heading = OUTPUT)]
     openmetrics: Option<PathBuf>,
     #[command(flatten, next_help_heading = OUTPUT)]
     json: JsonArguments,
@@ -268,7 +268,8 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.
     let mut progress = progress::of_load(outputs.every.is_none());
     let is_shown = progress.is_shown();
-    let mut show = |live: &LiveLine| progress.show(live);
+    let mut show =
+        |live: &LiveLine| if interrupt.is_requested() { progress.wait() } else { progress.show(live) };
     let on_live = is_shown.then_some(&mut show as &mut dyn FnMut(&LiveLine));
     let lines = outputs.every.map(|every| Lines { every, out: Box::new(print::Lines::default()) });
     let sent = send(sending, lines, on_live, &interrupt, &print::say);

@@ -108,6 +108,9 @@ impl OriginArguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
+    if arguments.alpn.len() > 1 && arguments.alpn.contains(&Alpn::None) {
+        return Err(Failure::bad_input("`--alpn none` disables ALPN: give it alone, or leave out `none`"));
+    }
     // With a file, SIGHUP makes the origin reload it.
     let interrupt = match &arguments.default_file {
         Some(_) => interrupt::listen_without_hangup()?,

@@ -1,6 +1,7 @@
 //! `hoptax serve`: the history as pages, and loads over a REST API.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use clap::Args;
 use hoptax_serve::{AllowedHost, Options, Server};
@@ -69,6 +70,15 @@ pub(crate) struct ServeArguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
+    if let Some(folder) = arguments.store.file.as_deref().and_then(Path::parent)
+        && !folder.as_os_str().is_empty()
+        && !folder.is_dir()
+    {
+        return Err(Failure::bad_input(format!(
+            "there is no folder `{}` for the store: create it, or name another file with --store",
+            folder.display()
+        )));
+    }
     let interrupt = interrupt::listen()?;
     let given = arguments.token.read()?;
     let drawn = (given.is_none() && !is_loopback(arguments.listen)).then(Token::generated);

@@ -110,7 +110,7 @@ fn grpc_calls_are_answered_message_by_message() {
     let ran = run(named.iter().chain(&UNHURRIED).chain(&["--ca", &ca, &url]).copied());
     assert_eq!(checked("load", &ran.stdout)["statuses"], json!({"0": 5}), "{}", ran.stderr);
     let plain = echo.replace("grpcs", "grpc") + "/Unary";
-    run(["load", "--protocol", "http3", &plain]).fails(2, "its scheme allows `grpc`");
+    run(["load", "--protocol", "http3", &plain]).fails(2, "its scheme allows `http2`, `grpc`");
 }
 
 #[test]

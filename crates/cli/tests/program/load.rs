@@ -3,13 +3,16 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Command;
 use std::thread;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support;
 use crate::support::study::has_verdict;
-use crate::support::{UNHURRIED, Watched, checked, hoptax, origin, ran, run, signal, sockets, wait_until};
+use crate::support::{
+    UNHURRIED, Watched, checked, hoptax, origin, program, ran, run, signal, sockets, wait_until,
+};
 
 #[test]
 fn the_json_matches_its_schema_and_its_exit_code() {
@@ -109,7 +112,10 @@ fn contradictory_arguments_are_rejected_before_anything_is_sent() {
         (vec!["--weights", "1,2"], "1 URLs and 2 weights"),
         (vec!["--weights", "0"], "above 0"),
         (vec!["--requests", "/nonexistent"], "cannot read the requests"),
+        (vec!["--openmetrics", "-"], "stdout has the result: name a file"),
+        (vec!["--json", ""], "the name of the file is empty"),
         (vec!["--body-file", "/nonexistent"], "cannot read the body"),
+        (vec!["--body-file", "/dev/zero"], "cannot read the body `/dev/zero`: it has more than 64 MiB"),
         (vec!["--body", "a", "--body-size", "5"], "cannot be used with"),
         (vec!["--requests-per-connection", "5-2"], "as `500-1500`"),
         (vec!["--connect", "later"], "`on-demand`"),
@@ -263,6 +269,15 @@ fn a_full_disk_is_an_error_but_the_table_is_printed() {
 }
 
 #[test]
+fn help_that_cannot_be_printed_is_an_error_as_a_result_is() {
+    for arguments in ["--help", "load --help", "--version"] {
+        let line = format!("exec \"$0\" {arguments} > /dev/full");
+        let full = ran(Command::new("sh").args(["-c", &line]).arg(program()));
+        full.fails(3, "cannot write to stdout: No space");
+    }
+}
+
+#[test]
 fn the_origin_names_a_file_of_calls_that_it_cannot_read_or_that_lists_none() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("calls.json");
@@ -286,6 +301,8 @@ fn the_origin_reports_that_its_port_is_in_use_and_ends_on_a_signal() {
     let address = url.strip_prefix("http://").unwrap();
     ran(hoptax().args(["lab", "origin", "--listen", address])).fails(3, "another process listens there");
     assert_eq!(run(["lab", "origin", "--default", "delay=soon"]).code, Some(2));
+    let contradiction = ["lab", "origin", "--cert", "a.pem", "--key", "a.key", "--alpn", "none,h2"];
+    run(contradiction).fails(2, "`--alpn none` disables ALPN");
     signal(first.0.id(), "TERM");
     let mut status = None;
     wait_until("the end of the origin", || {
@@ -301,7 +318,7 @@ fn more_connections_than_open_files_are_an_error_with_the_limit_and_a_remedy() {
         "ulimit -n 1024; exec '{}' load -c 10000000 http://127.0.0.1:1/",
         support::program().display()
     );
-    let ran = ran(std::process::Command::new("sh").args(["-c", &script]));
+    let ran = ran(Command::new("sh").args(["-c", &script]));
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     for words in ["is 1024", "`ulimit -n 10001024`", "--nofile=10001024`"] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);

@@ -327,7 +327,7 @@ fn a_cleanup_removes_what_a_killed_measurement_left_once_nobody_can_be_using_it(
     let _alone = alone();
     let _leaving = leaving();
     let folder = tempfile::tempdir().unwrap();
-    let mut command = mesh(IMAGE, &["--kube-context", "admin"]);
+    let mut command = mesh(IMAGE, &["--kube-context", "admin", "--slice", "30s"]);
     command.arg("--out").arg(folder.path().join("out"));
     let (mut process, mut lines) = begun(command);
     line_with(&mut lines, "reads CPU times from control groups");
@@ -340,7 +340,7 @@ fn a_cleanup_removes_what_a_killed_measurement_left_once_nobody_can_be_using_it(
     let cleaned = || run(["runs", "cleanup", "--kube-context", "admin"]).succeeded();
     let first = cleaned();
     assert_eq!(first.stderr.matches("was kept: it is new, or agents run in it").count(), 2, "{first:?}");
-    // Pods may be those of a round for four minutes.
+    // Agents end at the deadline of the round, eleven minutes after its beginning with slices of this length.
     let mut removed = first.stdout;
     wait_at_pace(Duration::from_secs(10), "the removal of both namespaces", || {
         removed += &cleaned().stdout;

@@ -449,6 +449,14 @@ fn a_hanging_handshake_times_out_and_the_next_connection_works() {
 fn invalid_combinations_of_arguments_are_rejected() {
     for (arguments, expected) in [
         (vec!["--streams", "4", "http://127.0.0.1:1/"], "--streams requires HTTP/2"),
+        (vec!["--streams", "4", "http://127.0.0.1:1/"], "or choose --protocol http2"),
+        (vec!["--streams", "4", "ws://127.0.0.1:1/"], "one request at a time: raise --connections"),
+        (vec!["-X", "POST", "tcp://127.0.0.1:1"], "--method is not for TCP"),
+        (vec!["-H", "a: b", "tls://127.0.0.1:1"], "--header is not for TCP"),
+        (vec!["tcp://127.0.0.1:1/a"], "`tcp://127.0.0.1:1/a` has a path, which TCP does not send: remove it"),
+        (vec!["--response-size", "9", "http://127.0.0.1:1/"], "--response-size is for TCP, not HTTP/1.1"),
+        (vec!["-H", "Host: a", "-H", "host: b", "http://127.0.0.1:1/"], "two headers `Host`"),
+        (vec!["-H", ":path: /x", "http://127.0.0.1:1/"], "`:path` is a pseudo-header"),
         (vec!["http://127.0.0.1:1/", "ws://127.0.0.1:1/"], "use different protocols"),
         (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is not a protocol"),
         (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "cannot be used with the protocol `tcp`"),

@@ -84,6 +84,8 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
     let short = lab.file("short");
     fs::write(lab.path("long"), "x".repeat(4_097)).unwrap();
     let long = lab.file("long");
+    fs::write(lab.path("passwd"), "root:x:0:0:root:/root:/bin/sh\n".repeat(100)).unwrap();
+    let passwd = lab.file("passwd");
     for (arguments, code, why) in [
         (vec!["--listen", "0.0.0.0:0"], 2, "--allow-target"),
         (
@@ -96,13 +98,16 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
         (vec!["--token-file", "/dev/zero"], 2, "not a regular file"),
         (vec!["--allow-target", "http://shop.test"], 2, "`HOST:PORT`"),
         (vec!["--allow-host", "bench.test:443"], 2, "without a port"),
+        (vec!["--store", "/nonexistent/store.sqlite"], 2, "there is no folder `/nonexistent` for the store"),
+        (vec!["--store", &passwd], 2, "is not a store of hoptax"),
         (
             vec!["--listen", "192.0.2.1:8419", "--allow-target", "192.0.2.1"],
             3,
             "cannot listen on 192.0.2.1:8419",
         ),
     ] {
-        let refused = ran(hoptax().args(["serve", "--store", &store]).args(&arguments));
+        let usual: &[&str] = if arguments.contains(&"--store") { &[] } else { &["--store", &store] };
+        let refused = ran(hoptax().arg("serve").args(usual).args(&arguments));
         assert_eq!(refused.code, Some(code), "{arguments:?}: {}", refused.stderr);
         assert!(refused.stderr.contains(why), "{arguments:?}: {}", refused.stderr);
     }

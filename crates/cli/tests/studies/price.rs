@@ -328,6 +328,7 @@ fn bad_input_is_refused_with_what_to_do() {
     let ran = run(["price", &edge(), "--dry-run", "--request", "GET http://a.shop.example/cart"]);
     let unwrapped = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(unwrapped.contains("no request") && unwrapped.contains("accepts https"), "{unwrapped}");
+    ran.fails(2, "no listener can be priced");
 }
 
 #[test]

@@ -159,9 +159,9 @@ pub(crate) fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
     wait(Duration::from_millis(5), Duration::from_mins(1), what, is_so);
 }
 
-/// The same, at most five minutes and at a slower pace, where asking takes processor time that others need.
+/// The same, at most a quarter of an hour and at a slower pace, where asking takes processor time that others need.
 pub(crate) fn wait_at_pace(pace: Duration, what: &str, is_so: impl FnMut() -> bool) {
-    wait(pace, Duration::from_mins(5), what, is_so);
+    wait(pace, Duration::from_mins(15), what, is_so);
 }
 
 fn wait(pace: Duration, most: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
@@ -339,6 +339,6 @@ impl Lab {
     pub(crate) fn origin(&self, more: &[&str]) -> (Guarded, String) {
         let (cert, key) = (self.file("server.pem"), self.file("server.key"));
         let (origin, url) = origin(&[&["--cert", &cert, "--key", &key], more].concat());
-        (origin, url.strip_prefix("http://").unwrap().to_owned())
+        (origin, url.split_once("://").unwrap().1.to_owned())
     }
 }

@@ -37,7 +37,11 @@ fn the_scheme_determines_protocol_and_tls() {
     assert_eq!(Target::get("wss://127.0.0.1/").unwrap().protocol, Protocol::WebSocket);
     assert!(Target::get("ws://127.0.0.1/chat").unwrap().upgrade.starts_with(b"GET /chat HTTP/1.1\r\n"));
     let error = spec("tcp://127.0.0.1:1", Some(Protocol::Http2)).unwrap_err().to_string();
-    assert!(error.ends_with("cannot be used with the protocol `http2`; its scheme allows `tcp`"), "{error}");
+    let expected = "with the protocol `http2`; its scheme is always TCP: leave the protocol out";
+    assert!(error.ends_with(expected), "{error}");
+    let error = spec("https://127.0.0.1/", Some(Protocol::Tcp)).unwrap_err().to_string();
+    let expected = "its scheme allows `http1`, `http2`, `http3`, `grpc`, `grpc-http3`";
+    assert!(error.ends_with(expected), "{error}");
     for (requested, protocol) in [
         (None, Protocol::Grpc),
         (Some(Protocol::Http2), Protocol::Grpc),
@@ -47,7 +51,9 @@ fn the_scheme_determines_protocol_and_tls() {
         assert_eq!(spec("grpcs://127.0.0.1/a.B/C", requested).unwrap().protocol, protocol);
     }
     let error = spec("grpc://127.0.0.1/a.B/C", Some(Protocol::Http3)).unwrap_err().to_string();
-    assert!(error.ends_with("the protocol `http3`; its scheme allows `grpc`"), "{error}");
+    assert!(error.ends_with("the protocol `http3`; its scheme allows `http2`, `grpc`"), "{error}");
+    let error = spec("grpcs://127.0.0.1/a.B/C", Some(Protocol::Http1)).unwrap_err().to_string();
+    assert!(error.ends_with("its scheme allows `http2`, `http3`, `grpc`, `grpc-http3`"), "{error}");
     let header = RequestSpec {
         url: "http://127.0.0.1/",
         method: "GET",

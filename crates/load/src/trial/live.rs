@@ -18,6 +18,8 @@ pub struct LiveLine {
     pub total_s: f64,
     /// Responses per second.
     pub rate: f64,
+    /// Responses that the times are of. Without any, the times are 0 and mean nothing.
+    pub responses: u64,
     /// Median response time, microseconds.
     pub p50_us: f64,
     /// 99th percentile of response time, microseconds.
@@ -39,17 +41,23 @@ impl fmt::Display for LiveLine {
             f,
             "{:>9} req/s   p50 {}   p99 {}   {} errors   {} s left",
             grouped(self.rate, 0),
-            in_words(self.p50_us),
-            in_words(self.p99_us),
+            self.time_in_words(self.p50_us),
+            self.time_in_words(self.p99_us),
             self.errors,
             grouped((self.total_s - self.elapsed_s).max(0.0), 0)
         )
     }
 }
 
-/// A time with its unit.
-fn in_words(us: f64) -> String {
-    if us < 10_000.0 { format!("{} us", grouped(us, 0)) } else { format!("{} ms", grouped(us / 1e3, 1)) }
+impl LiveLine {
+    /// One of its times with its unit, or `-` if it is of no response.
+    pub fn time_in_words(&self, us: f64) -> String {
+        match self.responses {
+            0 => "-".to_owned(),
+            _ if us < 10_000.0 => format!("{} us", grouped(us, 0)),
+            _ => format!("{} ms", grouped(us / 1e3, 1)),
+        }
+    }
 }
 
 /// The times of a trial, nanoseconds.
@@ -107,6 +115,7 @@ pub(super) fn show(
                 elapsed_s: now.min(end_ns).saturating_sub(start_ns) as f64 / 1e9,
                 total_s: (end_ns - start_ns) as f64 / 1e9,
                 rate: per_second(all.len(), covered_ns, workers),
+                responses: all.len(),
                 p50_us: at(0.5),
                 p99_us: at(0.99),
                 send_lag_p99_us: is_open.then(|| send_lag.histogram().value_at_quantile(0.99) as f64 / 1e3),
@@ -166,6 +175,7 @@ mod tests {
             elapsed_s: 3.0,
             total_s: 10.0,
             rate: 1234.5,
+            responses: 617,
             p50_us: 87.4,
             p99_us: 12_345.0,
             send_lag_p99_us: Some(12.0),
@@ -174,5 +184,7 @@ mod tests {
             connections: Some(16),
         };
         assert_eq!(line.to_string(), "    1,234 req/s   p50 87 us   p99 12.3 ms   2 errors   7 s left");
+        let silent = LiveLine { rate: 0.0, responses: 0, p50_us: 0.0, p99_us: 0.0, ..line };
+        assert_eq!(silent.to_string(), "        0 req/s   p50 -   p99 -   2 errors   7 s left");
     }
 }

@@ -119,6 +119,10 @@ impl Worker {
         let Some(request) = place else { panic!("{slot:?} is busy but has no request") };
         let lane = self.connections.layout().lane(slot).index();
         let (outcome, reason, ended_ns) = match end {
+            // The scan for timeouts had not come to it. All of the response is there, so its connection takes the next request.
+            End::Answered if now.saturating_sub(request.started_ns) >= self.timeout_ns => {
+                (Outcome::TimedOut, None, now)
+            }
             End::Answered => {
                 let Some(response) = request.response else {
                     panic!("{slot:?} is answered without a response")

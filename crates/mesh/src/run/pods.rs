@@ -70,8 +70,8 @@ impl Pods {
         asked: &mut Asked,
         context: Context<'_>,
     ) -> Result<Self, Failure> {
-        // Its length is not known yet.
-        let slice = plan.asked.slice.unwrap_or_default().max(LONGEST_SLICE);
+        // Unless somebody asked for a length, it is not known yet.
+        let slice = plan.asked.slice.unwrap_or(LONGEST_SLICE);
         let beside = plan.asked.warmup + BESIDE_SLICE;
         let at_saturation = if plan.asked.has_max_rate { SATURATION_SLICE + beside } else { Duration::ZERO };
         let slices = (slice + beside + at_saturation) * plan.arms.len() as u32;

@@ -44,31 +44,26 @@ impl LoadCourse {
 struct Series {
     name: &'static str,
     value: fn(&LiveLine) -> Option<f64>,
-    text: fn(f64) -> String,
+    /// The value of a line in words.
+    text: fn(&LiveLine, f64) -> String,
 }
 
 const SERIES: [Series; 4] = [
-    Series { name: "rate", value: |line| Some(line.rate), text: |rate| format!("{}/s", grouped(rate, 0)) },
-    Series { name: "p50", value: |line| Some(line.p50_us), text: time },
-    Series { name: "p99", value: |line| Some(line.p99_us), text: time },
-    Series { name: "send lag p99", value: |line| line.send_lag_p99_us, text: time },
+    Series { name: "rate", value: |line| Some(line.rate), text: |_, rate| format!("{}/s", grouped(rate, 0)) },
+    Series { name: "p50", value: |line| Some(line.p50_us), text: LiveLine::time_in_words },
+    Series { name: "p99", value: |line| Some(line.p99_us), text: LiveLine::time_in_words },
+    Series { name: "send lag p99", value: |line| line.send_lag_p99_us, text: LiveLine::time_in_words },
 ];
 
 /// Numbers below the errors. A terminal with few lines drops them first.
 const BELOW: [Series; 2] = [
-    Series { name: "bodies", value: |line| line.body_bytes_per_s, text: byte_rate },
-    Series { name: "connections", value: |line| line.connections.map(|count| count as f64), text: whole },
+    Series { name: "bodies", value: |line| line.body_bytes_per_s, text: |_, rate| byte_rate(rate) },
+    Series {
+        name: "connections",
+        value: |line| line.connections.map(|count| count as f64),
+        text: |_, count| grouped(count, 0),
+    },
 ];
-
-/// A number without a unit.
-fn whole(count: f64) -> String {
-    grouped(count, 0)
-}
-
-/// A time with its unit.
-fn time(us: f64) -> String {
-    if us < 10_000.0 { format!("{} us", grouped(us, 0)) } else { format!("{} ms", grouped(us / 1e3, 1)) }
-}
 
 pub(super) fn view(course: &LoadCourse, room: Room) -> Buffer {
     let mut sheet = Sheet::new(room);
@@ -89,16 +84,24 @@ pub(super) fn view(course: &LoadCourse, room: Room) -> Buffer {
 fn rows(all: &[Series], now: &LiveLine, course: &LoadCourse, sheet: &mut Sheet) {
     for series in all {
         let Some(value) = (series.value)(now) else { continue };
-        let values: Vec<f64> = course.lines.iter().filter_map(series.value).collect();
+        let lines = course.lines.iter();
+        let values: Vec<(&LiveLine, f64)> =
+            lines.filter_map(|line| (series.value)(line).map(|value| (line, value))).collect();
         if let Some(row) = sheet.row() {
-            draw(series, value, &values, row, &mut sheet.buffer);
+            draw(series, (now, value), &values, row, &mut sheet.buffer);
         }
     }
 }
 
 /// Draws the name of a number, its latest value, and its course with its maximum if there is room.
-fn draw(series: &Series, value: f64, values: &[f64], row: Rect, buffer: &mut Buffer) {
-    let begin = format!("{:<NAME$}{:>VALUE$}", series.name, (series.text)(value));
+fn draw(
+    series: &Series,
+    (now, value): (&LiveLine, f64),
+    values: &[(&LiveLine, f64)],
+    row: Rect,
+    buffer: &mut Buffer,
+) {
+    let begin = format!("{:<NAME$}{:>VALUE$}", series.name, (series.text)(now, value));
     buffer.set_line(row.x, row.y, &Line::from(begin), row.width);
     let (x, others) = ((NAME + VALUE + 2) as u16, (NAME + VALUE + 2 + HIGHEST) as u16);
     let width = row.width.saturating_sub(others);
@@ -106,10 +109,12 @@ fn draw(series: &Series, value: f64, values: &[f64], row: Rect, buffer: &mut Buf
         return;
     }
     let shown = values.get(values.len().saturating_sub(usize::from(width))..).unwrap_or_default();
-    let highest = shown.iter().copied().fold(0.0, f64::max);
-    let bars = Line::styled(bars(shown), CellStyle::new().fg(Color::Cyan));
+    let (at_highest, highest) =
+        shown.iter().copied().fold((now, 0.0), |most, one| if one.1 > most.1 { one } else { most });
+    let values: Vec<f64> = shown.iter().map(|(_, value)| *value).collect();
+    let bars = Line::styled(bars(&values), CellStyle::new().fg(Color::Cyan));
     buffer.set_line(row.x + x, row.y, &bars, width);
-    let highest = Line::styled(format!("  up to {}", (series.text)(highest)), faint());
+    let highest = Line::styled(format!("  up to {}", (series.text)(at_highest, highest)), faint());
     buffer.set_line(row.x + x + width, row.y, &highest, HIGHEST as u16);
 }
 
@@ -130,6 +135,7 @@ mod tests {
             elapsed_s,
             total_s: 31.0,
             rate: 4_312.4,
+            responses: 2_156,
             p50_us: 87.0,
             p99_us,
             send_lag_p99_us: Some(12.0),
@@ -173,6 +179,23 @@ mod tests {
         let closed = course(&[LiveLine { send_lag_p99_us: None, ..line(1.0, 100.0, 0) }]);
         assert!(load(&closed, room(90, 20)).iter().all(|line| !line.contains("send lag")));
         assert!(load(&LoadCourse::default(), room(90, 20)).is_empty());
+    }
+
+    #[test]
+    fn times_of_no_response_are_no_times() {
+        let silent = LiveLine {
+            rate: 0.0,
+            responses: 0,
+            p50_us: 0.0,
+            send_lag_p99_us: Some(0.0),
+            ..line(1.0, 0.0, 0)
+        };
+        let lines = load(&course(&[silent]), room(90, 20));
+        for (number, name) in [(2, "p50"), (3, "p99"), (4, "send lag p99")] {
+            assert_eq!(lines[number], row(name, "-", " ", "-"));
+        }
+        let later = load(&course(&[line(1.0, 100.0, 0), silent]), room(90, 20));
+        assert_eq!(later[3], row("p99", "-", "█ ", "100 us"));
     }
 
     #[test]

@@ -39,3 +39,19 @@ fn ends_of_dependent_numbers_add_up_and_no_number_has_no_sum() {
     assert_eq!(Interval::sum_of_dependent(&[one]), Some(one));
     assert_eq!(Interval::sum_of_dependent(&[]), None);
 }
+
+#[test]
+fn an_interval_that_contradicts_itself_is_not_read() {
+    let read = |text: &str| serde_json::from_str::<Interval>(text).map_err(|error| error.to_string());
+    let one = r#"{"estimate":5.0,"low":4.0,"high":6.0"#;
+    assert_eq!(read(&format!("{one}}}")), Ok(Interval::around(5.0, 1.0)));
+    let reversed = read(r#"{"estimate":5.0,"low":6.0,"high":4.0}"#).unwrap_err();
+    assert!(reversed.starts_with("the interval ends at 4, below its begin 6"), "{reversed}");
+    for freedom in ["-3", "0"] {
+        let refused = read(&format!("{one},\"degrees_of_freedom\":{freedom}}}")).unwrap_err();
+        let expected = format!("degrees of freedom are above 0, and not {freedom}");
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
+    assert!(read(&format!("{one},\"degrees_of_freedom\":0.5}}")).is_ok());
+    assert!(read(&format!("{one},\"other\":1}}")).unwrap_err().contains("unknown field `other`"));
+}

@@ -207,8 +207,12 @@ pub(super) fn judged(
 /// The message for a closed loop that got no response, with the failures that it saw.
 pub(super) fn silence(result: &LoadResult, length: Duration) -> String {
     let failures = result.reasons.listed(&result.failures, Vec::new(), |count| count.to_string());
-    let failures = if failures.is_empty() { "no failure".to_owned() } else { failures };
-    format!("`{}` answered no request within {length:?} ({failures})", result.plan.url)
+    let why = if failures.is_empty() {
+        ": no request failed, but no response came, as from a server of another protocol".to_owned()
+    } else {
+        format!(" ({failures})")
+    };
+    format!("`{}` answered no request within {length:?}{why}", result.plan.url)
 }
 
 /// Tries each objective on a load that has not been judged.
@@ -230,5 +234,22 @@ fn tried(objective: &Objective, result: &LoadResult) -> TriedObjective {
         unit: held.unit.to_owned(),
         limit: Some(objective.limit()),
         loss_ratio: held.loss_ratio,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_names_the_failures_or_says_that_none_explains_it() {
+        let mut result = hoptax_result::sample::load();
+        result.failures.clear();
+        let silent = silence(&result, CLOSED_LOOP);
+        let why = "within 1s: no request failed, but no response came, as from a server of another protocol";
+        assert!(silent.ends_with(why), "{silent}");
+        result.failures.insert("reset".to_owned(), 3);
+        let failed = silence(&result, CLOSED_LOOP);
+        assert!(failed.contains("within 1s (3 reset"), "{failed}");
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use hoptax_predict::size::graph;
 use hoptax_predict::size::import::kubernetes::{self as manifests, ManifestFile};
 use hoptax_predict::size::import::{Imported, isotope};
+use hoptax_text::yaml::file::configuration;
 
 use crate::{Failure, Say, Update, library};
 
@@ -107,7 +108,7 @@ pub fn kubernetes(folder: &Path, entry: Option<&str>) -> Result<Imported, Failur
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| Failure::cannot_read(path, error))
+    configuration(path).map_err(|error| Failure::cannot_read(path, error))
 }
 
 /// The name of a folder, for its graph.

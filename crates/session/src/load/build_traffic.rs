@@ -1,7 +1,5 @@
 //! Builds the traffic of a load from URLs, bodies and request files.
 
-use std::fs;
-
 use hoptax_load::{
     Connect, Content, Dial, Expectation, MessageTimes, Protocol, RequestSpec, Resolver, Sources, Target,
     Traffic, negotiate, without_user,
@@ -45,6 +43,11 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
         };
         let body = request.body.clone();
         let target = Target::from_spec(&spec(body.clone())).map_err(|error| error.to_string())?;
+        // A request of a file has a path before its body.
+        if target.protocol.content() == Content::Bytes && wanted.file.is_none() && target.path() != "/" {
+            let title = target.protocol.title();
+            return Err(format!("`{}` has a path, which {title} does not send: remove it", target.url));
+        }
         match target.protocol.content() {
             Content::Calls => {
                 let message = message(services.as_ref(), target.path(), wanted.messages, body)?;
@@ -97,6 +100,7 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
     traffic.refresh = resolver.refresh();
     traffic.expectation = wanted.expect.iter().fold(Expectation::default(), Expectation::and);
     check_protocol(&traffic, connections.streams)?;
+    check_options(wanted, traffic.protocol())?;
     traffic.messages = timed_messages(wanted, traffic.protocol())?;
     if wanted.keeps_cookies {
         keep_cookies(&mut traffic, has_cookies)?;
@@ -128,7 +132,7 @@ fn unstated(load: &Load) -> Vec<String> {
 
 /// The requests of the file, or one for each URL.
 fn listed(wanted: &Requests) -> Result<Vec<Listed>, Failure> {
-    let body = body(&wanted.body)?;
+    let body = wanted.body.bytes()?;
     if let Some(path) = &wanted.file {
         let [url] = wanted.urls.as_slice() else {
             return Err(Failure::bad_input("--requests needs exactly one URL, the host of paths"));
@@ -178,12 +182,30 @@ fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
         )));
     }
     if streams > 1 && !protocol.has_streams() {
+        let or = if protocol.content() == Content::Requests { ", or choose --protocol http2" } else { "" };
         return Err(Failure::bad_input(format!(
             "--streams requires HTTP/2, HTTP/3 or gRPC; a connection of {protocol} carries one request at a time: raise \
-             --connections, or choose --protocol http2"
+             --connections{or}"
         )));
     }
     Ok(())
+}
+
+/// Refuses options that would change nothing with a protocol.
+fn check_options(wanted: &Requests, protocol: Protocol) -> Result<(), Failure> {
+    let (usual, title) = (Requests::default(), protocol.title());
+    let has_no_effect = if protocol.content() == Content::Bytes {
+        let without = |option: &str| {
+            format!("{option} is not for {title}, which sends the body alone: remove it")
+        };
+        [(wanted.method != usual.method, "--method"), (!wanted.headers.is_empty(), "--header")]
+            .into_iter()
+            .find_map(|(is_given, option)| is_given.then(|| without(option)))
+    } else {
+        (wanted.response_bytes != usual.response_bytes)
+            .then(|| format!("--response-size is for TCP, not {title}: remove it"))
+    };
+    has_no_effect.map_or(Ok(()), |problem| Err(Failure::bad_input(problem)))
 }
 
 /// Returns the messages of gRPC calls that are timed.
@@ -312,17 +334,6 @@ fn message(services: Option<&Services>, path: &str, messages: u32, body: Vec<u8>
     call.encode(&json).map_err(|error| error.to_string())
 }
 
-fn body(body: &Body) -> Result<Vec<u8>, Failure> {
-    match body {
-        Body::Empty => Ok(Vec::new()),
-        Body::Text(text) => Ok(text.clone().into_bytes()),
-        Body::File(path) => fs::read(path).map_err(|error| {
-            Failure::bad_input(format!("cannot read the body `{}`: {error}", path.display()))
-        }),
-        Body::Bytes(bytes) => Ok(vec![b'x'; *bytes as usize]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,5 +356,27 @@ mod tests {
         assert_eq!(with("http://me:secret@127.0.0.1:1/", |_| ()), ["credentials"]);
         assert_eq!(with(url, |load| load.servers.resolve_all = true), ["addresses"]);
         assert_eq!(with(url, |load| load.tls.trusts_all = true), ["TLS options"]);
+    }
+
+    #[test]
+    fn an_option_that_would_change_nothing_is_refused_with_the_protocol() {
+        let refused = |url: &str, change: fn(&mut Requests)| {
+            let mut requests =
+                Requests { urls: vec![GivenUrl::from(url.to_owned())], ..Requests::default() };
+            change(&mut requests);
+            let load = Load { requests, ..Load::default() };
+            traffic_of(&load, &|_| ()).err().map(|failure| failure.to_string())
+        };
+        let (tcp, http) = ("tcp://127.0.0.1:1", "http://127.0.0.1:1/");
+        let method = refused(tcp, |requests| requests.method = "POST".to_owned()).unwrap();
+        assert_eq!(method, "--method is not for TCP, which sends the body alone: remove it");
+        let header = |requests: &mut Requests| requests.headers = vec![("a".to_owned(), "b".to_owned())];
+        assert!(refused(tcp, header).unwrap().starts_with("--header is not for TCP"));
+        let path = refused("tcp://127.0.0.1:1/a", |_| ()).unwrap();
+        assert_eq!(path, "`tcp://127.0.0.1:1/a` has a path, which TCP does not send: remove it");
+        let size = |requests: &mut Requests| requests.response_bytes = 9;
+        assert_eq!(refused(http, size).unwrap(), "--response-size is for TCP, not HTTP/1.1: remove it");
+        assert_eq!((refused(tcp, size), refused(http, header)), (None, None));
+        assert_eq!((refused(tcp, |_| ()), refused("tcp://127.0.0.1:1/", |_| ())), (None, None));
     }
 }

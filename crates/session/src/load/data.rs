@@ -3,12 +3,12 @@
 //! All rows are encoded before the load begins, so a request costs the same as one without fields. The memory for the rows
 //! is limited.
 
-use std::fs::File;
 use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use hoptax_load::{Content, Target, without_user};
 use hoptax_text::nearest::hint;
+use hoptax_text::yaml::file::bytes_up_to;
 
 use super::requests::{Listed, Request, made_of_all};
 use crate::failure::Failure;
@@ -32,9 +32,10 @@ impl Table {
     /// Reads a file whose first row names the fields.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = format!("data `{}`", path.display());
-        let file = File::open(path)
+        // Requests have all of it, encoded.
+        let bytes = bytes_up_to(path, MAX_BYTES as u64)
             .map_err(|error| Failure::bad_input(format!("cannot read the {name}: {error}")))?;
-        Self::parse(name, file).map_err(Failure::bad_input)
+        Self::parse(name, bytes.as_slice()).map_err(Failure::bad_input)
     }
 
     fn parse(name: String, text: impl std::io::Read) -> Result<Self, String> {

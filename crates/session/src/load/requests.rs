@@ -1,16 +1,19 @@
 //! Parses the file of `--requests`. Each line is one request: a path, a method with path and body, or a JSON target of vegeta.
 
-use std::fs;
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hoptax_load::join_url;
+use hoptax_text::yaml::file::text_up_to;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Requests;
 use crate::failure::Failure;
+
+/// The most bytes of a file of requests.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// One request of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +64,7 @@ struct Line {
 
 /// Reads the requests of a file. `base` is the host of the paths. A line without a method or a header uses those of `all`.
 pub(super) fn read(path: &Path, base: &str, all: &Requests) -> Result<Vec<Listed>, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = text_up_to(path, MOST_BYTES).map_err(|error| {
         Failure::bad_input(format!("cannot read the requests `{}`: {error}", path.display()))
     })?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));

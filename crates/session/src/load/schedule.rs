@@ -1,14 +1,17 @@
 //! The schedule of a load: when it sends requests, and how long.
 
-use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_load::{Arrivals, ArrivalsError, Pace, Think, Trace, WhenBusy, WhenLate};
+use hoptax_text::yaml::file::text_up_to;
 
 use crate::failure::Failure;
+
+/// The most bytes of a trace.
+const MOST_BYTES_OF_TRACE: u64 = 1 << 30;
 
 /// Error for open-loop options in a closed loop.
 const NEEDS_RATE: &str =
@@ -84,7 +87,7 @@ impl Schedule {
                 "a trace cannot be combined with `--rate` or `--stages`: it has its own rate",
             )),
             (ArrivalsOf::Trace(path), None) => {
-                let text = fs::read_to_string(path).map_err(|error| {
+                let text = text_up_to(path, MOST_BYTES_OF_TRACE).map_err(|error| {
                     Failure::bad_input(format!("cannot read the trace `{}`: {error}", path.display()))
                 })?;
                 let trace = Trace::parse(&path.display().to_string(), &text).map_err(Failure::bad_input)?;

@@ -180,7 +180,13 @@ pub struct LoadProgress {
     said: Instant,
     /// The time that the numbers are of.
     span: &'static str,
+    /// Numbers that came after an interrupt.
+    after_interrupt: u32,
 }
+
+/// What a load says that is interrupted while requests are open.
+const DRAINING: &str =
+    "interrupted: waiting for the responses to open requests, at most until their time limit; interrupt again to end without a result";
 
 impl LoadProgress {
     /// Nothing is shown yet, nor later if that is not wanted.
@@ -194,7 +200,13 @@ impl LoadProgress {
     }
 
     fn of_span(span: &'static str, console: Console) -> Self {
-        Self { view: View::begin(console), course: LoadCourse::default(), said: Instant::now(), span }
+        Self {
+            view: View::begin(console),
+            course: LoadCourse::default(),
+            said: Instant::now(),
+            span,
+            after_interrupt: 0,
+        }
     }
 
     /// True if numbers are shown.
@@ -217,6 +229,16 @@ impl LoadProgress {
             self.said = Instant::now();
             let text = format!("in the last {}: {}", self.span, line.to_string().trim_start());
             self.view.say(Update::Note(&text));
+        }
+    }
+
+    /// Is called instead of [`Self::show`] after an interrupt: the planned end is no longer that of the load. The second time, the load has
+    /// waited for its open requests for half a second, and says so.
+    pub fn wait(&mut self) {
+        self.after_interrupt += 1;
+        if self.after_interrupt == 2 {
+            self.view.clear();
+            self.view.say(Update::Note(DRAINING));
         }
     }
 
@@ -289,5 +311,24 @@ mod tests {
         let quiet = Console { is_quiet: true, ..without_room };
         assert!(!LoadProgress::of_load(quiet, true).is_shown());
         assert!(!LoadProgress::of_agents(quiet).is_shown());
+    }
+
+    #[test]
+    fn an_interrupted_load_says_once_that_it_waits_for_its_open_requests() {
+        static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        let console = Console {
+            room: || None,
+            say: |update| {
+                if let Update::Note(text) = update {
+                    lock(&SAID).push(text.to_owned());
+                }
+            },
+            ..CONSOLE
+        };
+        let mut progress = LoadProgress::of_load(console, true);
+        progress.wait();
+        assert!(lock(&SAID).is_empty(), "its requests may have ended at once");
+        (0..3).for_each(|_| progress.wait());
+        assert_eq!(*lock(&SAID), [DRAINING]);
     }
 }

@@ -1,19 +1,42 @@
-//! Files of users as text, with an error that has a remedy if their encoding is another one.
+//! Files of users, up to a size, and as text, with an error that has a remedy if their encoding is another one.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
-use std::{fs, io};
 
 /// The most bytes of a configuration. Its tree takes many times as much memory; the configuration that is rendered from ten thousand
 /// listeners has half of these bytes.
 pub const LARGEST_BYTES: usize = 80 << 20;
 
-/// The text of a file.
+/// The bytes of a file, which may be a pipe. One that never ends, such as `/dev/zero`, would fill the memory, so no more than `most` are
+/// read, whole MiB.
 ///
 /// # Errors
-/// When the file cannot be read, or is not in UTF-8.
-pub fn read(path: &Path) -> io::Result<String> {
-    text(fs::read(path)?)
+/// When the file cannot be read, or is larger.
+pub fn bytes_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    bytes_of(File::open(path)?, most)
+}
+
+/// As [`bytes_up_to`], of what is read from `input`.
+///
+/// # Errors
+/// When it cannot be read, or has more bytes.
+pub fn bytes_of(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let problem = format!("it has more than {} MiB", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    Ok(bytes)
+}
+
+/// The text of a file, of which no more than `most` bytes are read, whole MiB.
+///
+/// # Errors
+/// When the file cannot be read, is not in UTF-8, or is larger.
+pub fn text_up_to(path: &Path, most: u64) -> io::Result<String> {
+    text(bytes_up_to(path, most)?)
 }
 
 /// The text of a configuration, of which no more than [`LARGEST_BYTES`] are read.
@@ -21,15 +44,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// # Errors
 /// When the file cannot be read, is not in UTF-8, or is larger.
 pub fn configuration(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(LARGEST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > LARGEST_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("it has more than {} MiB, which is too large for a configuration", LARGEST_BYTES >> 20),
-        ));
-    }
-    text(bytes)
+    text_up_to(path, LARGEST_BYTES as u64)
 }
 
 /// The text of a file with these bytes.
@@ -73,12 +88,22 @@ mod tests {
     fn a_configuration_has_a_largest_size() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
-        let file = fs::File::create(&path).unwrap();
+        let file = File::create(&path).unwrap();
         file.set_len(LARGEST_BYTES as u64).unwrap();
         assert_eq!(configuration(&path).unwrap().len(), LARGEST_BYTES);
         file.set_len(LARGEST_BYTES as u64 + 1).unwrap();
         assert!(configuration(&path).unwrap_err().to_string().contains("more than 80 MiB"));
-        assert_eq!(read(&path).unwrap().len(), LARGEST_BYTES + 1);
+        assert_eq!(bytes_up_to(&path, 81 << 20).unwrap().len(), LARGEST_BYTES + 1);
+    }
+
+    #[test]
+    fn a_file_that_never_ends_is_read_up_to_its_limit() {
+        let endless = Path::new("/dev/zero");
+        for problem in [bytes_up_to(endless, 1 << 20).map(drop), text_up_to(endless, 1 << 20).map(drop)] {
+            assert_eq!(problem.unwrap_err().to_string(), "it has more than 1 MiB");
+        }
+        assert_eq!(bytes_of(&b"abc"[..], 3).unwrap(), b"abc");
+        assert!(bytes_of(&b"abcd"[..], 3).is_err());
     }
 
     #[test]
@@ -88,6 +113,6 @@ mod tests {
         }
         let problem = text(b"a\n\nb\xe9c\n".to_vec()).unwrap_err().to_string();
         assert_eq!(problem, "it is not UTF-8 text: line 3 has other bytes");
-        assert_eq!(read(Path::new("nowhere")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(configuration(Path::new("nowhere")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

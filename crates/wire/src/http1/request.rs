@@ -40,6 +40,9 @@ pub enum RequestError {
     /// A header value contains a control character.
     #[error("value of header `{0}` contains a control character")]
     HeaderValue(String),
+    /// Two hosts, to which servers respond with 400 (RFC 9112, section 3.2).
+    #[error("two headers `Host`: a request has one; leave one of them out")]
+    TwoHosts,
     /// The end of the body cannot be determined (RFC 9112, section 6.3).
     #[error("`Transfer-Encoding: {0}` does not delimit the body: it must end with `chunked`, or be omitted")]
     TransferEncoding(String),
@@ -90,8 +93,10 @@ impl Request {
         let mut bytes = Vec::with_capacity(256 + self.body.len());
         bytes.extend_from_slice(format!("{} {} HTTP/1.1\r\n", self.method, self.target).as_bytes());
         let has = |name: &str| self.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-        if !has("host") {
-            push_header(&mut bytes, "Host", &self.host)?;
+        match self.values("host").count() {
+            0 => push_header(&mut bytes, "Host", &self.host)?,
+            1 => {}
+            _ => return Err(RequestError::TwoHosts),
         }
         for (name, value) in &self.headers {
             push_header(&mut bytes, name, value)?;
@@ -200,6 +205,8 @@ mod tests {
             request.encode().unwrap(),
             b"POST / HTTP/1.1\r\nhost: example.test\r\nContent-Length: 3\r\n\r\nabc"
         );
+        request.headers.push(("Host".to_owned(), "other.test".to_owned()));
+        assert_eq!(request.encode(), Err(RequestError::TwoHosts));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Errors of TLS settings, which list the supported ciphers and groups.
 
+use rustls::InconsistentKeys;
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::{self, kx_group};
 use thiserror::Error;
@@ -30,6 +31,9 @@ pub enum SetupError {
         /// As given.
         name: String,
     },
+    /// The key is that of another certificate.
+    #[error("the private key is not that of the certificate: give both of one pair")]
+    OtherKey,
     /// Any other error.
     #[error("{0}")]
     Refused(String),
@@ -37,7 +41,10 @@ pub enum SetupError {
 
 impl From<rustls::Error> for SetupError {
     fn from(error: rustls::Error) -> Self {
-        Self::Refused(error.to_string())
+        match error {
+            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => Self::OtherKey,
+            other => Self::Refused(other.to_string()),
+        }
     }
 }
 
