@@ -1,6 +1,7 @@
 //! CPU pressure (pressure stall information) and throttling by control groups.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 /// One reading. Values that the kernel does not provide are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,12 +15,10 @@ pub struct Pressure {
 impl Pressure {
     /// Reads both values.
     pub fn read() -> Self {
-        let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let path = group.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
-        let limits = fs::read_to_string(format!("/sys/fs/cgroup{path}/cpu.stat")).unwrap_or_default();
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self {
             waited_us: fs::read_to_string("/proc/pressure/cpu").ok().and_then(|text| some_total_us(&text)),
-            throttled: throttled(&limits),
+            throttled: throttled_of(Path::new("/sys/fs/cgroup"), &groups),
         }
     }
 
@@ -40,6 +39,22 @@ fn some_total_us(text: &str) -> Option<u64> {
     line.split(' ').find_map(|word| word.strip_prefix("total="))?.parse().ok()
 }
 
+/// The throttled periods of the control group of a process with these `groups` (`/proc/PID/cgroup`). With cgroup v1, the controllers have
+/// hierarchies of their own. A container may see its own group as the root of a hierarchy, but the path of the group on the machine.
+fn throttled_of(root: &Path, groups: &str) -> Option<u64> {
+    let of_line = |line: &str| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/').to_owned());
+        let is_of_processors = controllers.is_empty() || controllers.split(',').any(|name| name == "cpu");
+        is_of_processors.then(|| (root.join(controllers), path))
+    };
+    let read = |(hierarchy, path): (PathBuf, String)| {
+        let files = [hierarchy.join(path).join("cpu.stat"), hierarchy.join("cpu.stat")];
+        files.iter().find_map(|file| throttled(&fs::read_to_string(file).ok()?))
+    };
+    groups.lines().filter_map(of_line).find_map(read)
+}
+
 fn throttled(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("nr_throttled "))?.trim().parse().ok()
 }
@@ -54,6 +69,25 @@ mod tests {
         assert_eq!(some_total_us(text), Some(1_500));
         assert_eq!(throttled("usage_usec 5\nnr_periods 9\nnr_throttled 3\n"), Some(3));
         assert_eq!((some_total_us(""), throttled("")), (None, None));
+    }
+
+    #[test]
+    fn throttled_periods_are_those_of_the_group_in_both_versions_of_control_groups() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |folder: &str, periods: u32| {
+            let folder = root.path().join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("cpu.stat"), format!("nr_periods 9\nnr_throttled {periods}\n")).unwrap();
+        };
+        let of = |groups: &str| throttled_of(root.path(), groups);
+        assert_eq!(of("0::/pod\n"), None);
+        write("pod", 3);
+        assert_eq!(of("0::/pod\n"), Some(3));
+        write("cpu,cpuacct/pod", 4);
+        write("cpu", 5);
+        assert_eq!(of("7:memory:/pod\n4:cpu,cpuacct:/pod\n0::/\n"), Some(4));
+        // The root of the hierarchy is the group of the container.
+        assert_eq!(of("7:cpuset:/pod\n4:cpu:/kubepods/pod\n"), Some(5));
     }
 
     #[test]

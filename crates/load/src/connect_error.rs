@@ -133,9 +133,8 @@ mod tests {
 
     #[test]
     fn a_socket_has_a_path_to_check_and_an_address_a_port() {
-        let error = |peer| {
-            ConnectError::from_socket(peer, 1, io::Error::from(io::ErrorKind::NotFound)).to_string()
-        };
+        let error =
+            |peer| ConnectError::from_socket(peer, 1, io::Error::from(io::ErrorKind::NotFound)).to_string();
         let (socket, address) =
             (Peer::Unix(PathBuf::from("/nope")), Peer::Address((Ipv4Addr::LOCALHOST, 1).into()));
         assert!(error(socket).ends_with("is the server running, and is the path right?"));

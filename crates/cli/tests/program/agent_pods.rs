@@ -253,8 +253,8 @@ fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
             return (200, json!({"items": [of("hoptax-mesh-1-istio"), of("hoptax-mesh-2-istio")]}));
         }
         if request.contains("/hoptax-mesh-") {
-            let running =
-                if request.contains("mesh-2") { json!([{"status": {"ready": 1}}]) } else { json!([]) };
+            let is_running = request.contains("mesh-2") && request.ends_with("/jobs");
+            let running = if is_running { json!([{"status": {"ready": 1}}]) } else { json!([]) };
             return (200, json!({"items": running}));
         }
         // One was killed while no node took its pods, one runs, one waits for its pods, and one has ended.
@@ -283,7 +283,10 @@ fn cleanup_removes_the_jobs_of_loads_whose_agents_do_not_run() {
     let removed = ["one", "four"].map(|name| format!("DELETE /apis/batch/v1/namespaces/perf/jobs/{name}"));
     let namespaces = "GET /api/v1/namespaces?labelSelector=app.kubernetes.io%2Fname%3Dhoptax-mesh%2Capp.kubernetes.io%2Fmanaged-by%3Dhoptax";
     let jobs_of = |number: u32| format!("GET /apis/batch/v1/namespaces/hoptax-mesh-{number}-istio/jobs");
-    let of_mesh = [namespaces, &jobs_of(1), "DELETE /api/v1/namespaces/hoptax-mesh-1-istio", &jobs_of(2)];
-    assert_eq!(requests, [&[list, &removed[0], &removed[1]][..], &of_mesh].concat());
+    let pods_of = |number: u32| format!("GET /api/v1/namespaces/hoptax-mesh-{number}-istio/pods");
+    let deleted = "DELETE /api/v1/namespaces/hoptax-mesh-1-istio".to_owned();
+    let of_mesh = [namespaces.to_owned(), jobs_of(1), pods_of(1), deleted, jobs_of(2), pods_of(2)];
+    let expected: Vec<String> = [list.to_owned()].into_iter().chain(removed).chain(of_mesh).collect();
+    assert_eq!(requests, expected);
     assert!(ran.stderr.contains("namespace `hoptax-mesh-2-istio` was kept"), "{ran:?}");
 }

@@ -146,7 +146,7 @@ const TRUTH_US: [f64; 2] = [50_000.0, 55_000.0];
 fn three_agents_in_pods_and_one_generator_state_the_response_time_of_a_known_server() {
     let (_origin, url) = reachable_with(&["--default", "service=50ms"]);
     // The server is idle for a quarter of the time, so that no request waits for another one.
-    let flags = ["-q", "15", "-n", "150", "-c", "6", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
+    let flags = ["-q", "15", "-n", "300", "-c", "6", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let mut alone = hoptax();
@@ -155,7 +155,7 @@ fn three_agents_in_pods_and_one_generator_state_the_response_time_of_a_known_ser
         ran(command.arg("--json").arg(&file).arg(&url)).succeeded();
         let result = checked("load", &fs::read_to_string(&file).unwrap());
         let book = &result["book"];
-        assert_eq!((&book["planned"], &book["answered"]), (&150.into(), &150.into()), "{book}");
+        assert_eq!((&book["planned"], &book["answered"]), (&300.into(), &300.into()), "{book}");
         let (low_us, high_us) = ends(&result, "p50_us");
         let [low_us, high_us] = [low_us, high_us].map(|us| us.unwrap_or_else(|| panic!("{result:#}")));
         assert!(low_us <= TRUTH_US[1] && high_us >= TRUTH_US[0], "{low_us} to {high_us} us");

@@ -195,9 +195,8 @@ fn check_protocol(traffic: &Traffic, streams: u32) -> Result<(), Failure> {
 fn check_options(wanted: &Requests, protocol: Protocol) -> Result<(), Failure> {
     let (usual, title) = (Requests::default(), protocol.title());
     let has_no_effect = if protocol.content() == Content::Bytes {
-        let without = |option: &str| {
-            format!("{option} is not for {title}, which sends the body alone: remove it")
-        };
+        let without =
+            |option: &str| format!("{option} is not for {title}, which sends the body alone: remove it");
         [(wanted.method != usual.method, "--method"), (!wanted.headers.is_empty(), "--header")]
             .into_iter()
             .find_map(|(is_given, option)| is_given.then(|| without(option)))
@@ -361,8 +360,7 @@ mod tests {
     #[test]
     fn an_option_that_would_change_nothing_is_refused_with_the_protocol() {
         let refused = |url: &str, change: fn(&mut Requests)| {
-            let mut requests =
-                Requests { urls: vec![GivenUrl::from(url.to_owned())], ..Requests::default() };
+            let mut requests = Requests { urls: vec![GivenUrl::from(url.to_owned())], ..Requests::default() };
             change(&mut requests);
             let load = Load { requests, ..Load::default() };
             traffic_of(&load, &|_| ()).err().map(|failure| failure.to_string())

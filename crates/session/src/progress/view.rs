@@ -185,8 +185,7 @@ pub struct LoadProgress {
 }
 
 /// What a load says that is interrupted while requests are open.
-const DRAINING: &str =
-    "interrupted: waiting for the responses to open requests, at most until their time limit; interrupt again to end without a result";
+const DRAINING: &str = "interrupted: waiting for the responses to open requests, at most until their time limit; interrupt again to end without a result";
 
 impl LoadProgress {
     /// Nothing is shown yet, nor later if that is not wanted.
