@@ -161,7 +161,8 @@ mod tests {
     use crate::smp::{Restored, read, restore, text};
 
     fn around(estimate: f64) -> Interval {
-        Interval::new(estimate, estimate * 0.9, estimate * 1.1)
+        let half_width = estimate.abs() * 0.1;
+        Interval::new(estimate, estimate - half_width, estimate + half_width)
     }
 
     fn hop(name: &str, workers: u32) -> PlannedHop {
