@@ -1,7 +1,7 @@
 //! The workflows for GitHub and GitLab in `packaging/ci` call what the repository has, and the recipes of package managers name the archives
 //! that a release has. Nothing here runs them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use serde_json::Value;
@@ -99,4 +99,37 @@ fn formula_flake_and_binstall_name_the_archives_of_a_release() {
             assert!(script.contains(&format!("s|@{place}@|")), "no release fills @{place}@");
         }
     }
+}
+
+/// The packages of a lock file by their names: version and names of dependencies.
+fn locked(file: &str) -> BTreeMap<String, (String, Vec<String>)> {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let package = |block: &str| {
+        let value = |key: &str| {
+            let line = block.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));
+            line.map(|line| line.trim_end_matches('"').to_owned())
+        };
+        let dependency = |line: &str| Some(line.strip_prefix(" \"")?.split(['"', ' ']).next()?.to_owned());
+        (value("name").unwrap(), (value("version").unwrap(), block.lines().filter_map(dependency).collect()))
+    };
+    text.split("[[package]]").skip(1).map(package).collect()
+}
+
+/// The bill of materials has crates of both workspaces by name and version. It would list a crate that no program has.
+#[test]
+fn crates_that_the_filters_share_with_the_program_have_its_versions() {
+    let (of_filters, of_program) =
+        (locked("filters/Cargo.lock"), fs::read_to_string(root().join("Cargo.lock")));
+    let of_program = of_program.unwrap();
+    let mut left = vec!["hoptax-tasks"];
+    let mut seen = BTreeSet::new();
+    while let Some(name) = left.pop() {
+        let (version, dependencies) = &of_filters[name];
+        assert!(
+            of_program.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n")),
+            "filters/Cargo.lock has {name} {version}, and Cargo.lock does not: run `cargo update --precise` in filters"
+        );
+        left.extend(dependencies.iter().map(String::as_str).filter(|name| seen.insert(*name)));
+    }
+    assert!(seen.contains("sha2") && seen.contains("itoa"), "{seen:?}");
 }
