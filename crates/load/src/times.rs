@@ -68,8 +68,10 @@ impl Times {
     /// The interval of a quantile of the response times of answered requests; None unless it has both ends.
     fn interval(&self, p: f64) -> Option<Range> {
         let Ranks { low: Some(low), high: Some(high) } = self.ranks(p)? else { return None };
-        let us = |rank: f64| self.response.value_at_quantile(rank) as f64 / 1e3;
-        Some(Range { low: us(low), high: us(high) })
+        // The value of a rank is the highest of its bin, so an interval begins with the lowest.
+        let (low, high) = (self.response.value_at_quantile(low), self.response.value_at_quantile(high));
+        let us = |ns: u64| ns as f64 / 1e3;
+        Some(Range { low: us(self.response.lowest_equivalent(low)), high: us(high) })
     }
 
     /// Bounds of the distributions with these summaries.

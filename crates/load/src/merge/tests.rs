@@ -148,6 +148,15 @@ fn intervals_are_those_of_the_batches_of_all_runs() {
 }
 
 #[test]
+fn an_interval_is_at_least_as_wide_as_the_bin_of_its_ends() {
+    // A server that always takes 50.4 ms: every batch has the same median, which is known to one bin.
+    let runs = [run("a.json", &[50_400; 2_000]), run("b.json", &[50_400; 1_000])];
+    let interval = merged(&runs).response_intervals.p50_us.unwrap();
+    assert!(interval.low <= 50_400.0 && 50_400.0 <= interval.high, "{interval:?}");
+    assert!(interval.high - interval.low > 1.0, "{interval:?}");
+}
+
+#[test]
 fn records_that_are_apart_have_a_common_window_and_no_intervals() {
     let mut runs = two();
     runs[1].result.recorded_from_unix_s = runs[0].result.recorded_from_unix_s.map(|from_s| from_s + 4.0);
