@@ -1,6 +1,6 @@
 //! Versions of formats: which of them this program reads, and why it does not read another.
 //!
-//! `hoptax.study/3` is version 3 of `hoptax.study`. The number grows when a file would be misread or refused by readers of the version
+//! `hoptax.study/4` is version 4 of `hoptax.study`. The number grows when a file would be misread or refused by readers of the version
 //! before. Fields that may be missing are added without a new number; which of them a file may have follows from the version of the
 //! program that wrote it.
 
