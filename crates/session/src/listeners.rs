@@ -14,7 +14,7 @@ use std::path::Path;
 use hoptax_listeners::{Form, Format, LeftOut, Lines, Plan, Source, is_listeners, read, render};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::command_line::path_word;
-use hoptax_text::yaml::file;
+use hoptax_text::file;
 use serde_json::Value;
 
 use crate::failure::Failure;

@@ -8,7 +8,7 @@ use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
 use hoptax_text::command_line::path_word;
-use hoptax_text::yaml::file::text_up_to;
+use hoptax_text::file::text_up_to;
 use serde_json::Value;
 
 use crate::failure::Failure;
