@@ -51,7 +51,7 @@ impl PlainLines {
     }
 }
 
-/// Locks what no panic can leave half changed.
+/// Locks, also after a panic of another thread that held it.
 pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
