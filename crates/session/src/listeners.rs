@@ -32,7 +32,7 @@ pub(crate) struct ListenersFile {
 }
 
 /// True if a file is a listeners file.
-pub fn is_listeners_file(path: &Path) -> bool {
+pub(crate) fn is_listeners_file(path: &Path) -> bool {
     file::configuration(path).is_ok_and(|text| is_listeners(&text))
 }
 
