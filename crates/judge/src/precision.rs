@@ -81,10 +81,9 @@ pub struct Forecast {
 /// Half-widths of costs that are large enough for [`Precision::of_cost_share`] are scaled down to `target_share`. Otherwise the
 /// estimates of the costs are not used, so a study that stops by these half-widths favours neither small nor large costs.
 pub fn half_widths(result: &StudyResult, precision: &Precision) -> Vec<f64> {
-    let proxied = |id: &String| result.arms.iter().find(|arm| arm.id == *id && !arm.hops.is_empty());
-    let compared = result.arms.iter().filter(|arm| !arm.hops.is_empty());
+    let with_other = result.arms.iter().filter_map(|arm| Some((arm, result.reference_of(arm)?)));
     let with_other: Vec<(&ArmResult, &ArmResult)> =
-        compared.filter_map(|arm| Some((arm, proxied(arm.compared_with.as_ref()?)?))).collect();
+        with_other.filter(|(arm, other)| !arm.hops.is_empty() && !other.hops.is_empty()).collect();
     let is_asked = |(_, other): &(&ArmResult, &ArmResult)| other.kind != ArmKind::Baseline;
     let equals = |id: &str| {
         let equal = with_other.iter().filter(|(arm, other)| arm.kind == ArmKind::Same && other.id == id);

@@ -8,8 +8,8 @@ mod foreign;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use hoptax_text::file::LARGEST_BYTES;
 use hoptax_text::yaml::envoy::{Key, Node, Tree, documents};
-use hoptax_text::yaml::file::LARGEST_BYTES;
 use serde_json::Value;
 
 use crate::problem::Problem;

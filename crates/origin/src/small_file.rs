@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use hoptax_text::yaml::file::text_up_to;
+use hoptax_text::file::text_up_to;
 
 /// Maximum size of a file, bytes.
 const MOST_BYTES: u64 = 16 << 20;

@@ -115,23 +115,19 @@ pub(crate) fn reference_level(
 
 fn in_units_of_tables(level: Interval, measure: CostMeasure) -> Interval {
     match measure {
-        CostMeasure::OfRounds(measure) => in_units(&level, measure.definition().unit),
+        CostMeasure::OfRounds(measure) => level.in_units(measure.definition().unit),
         _ => level,
     }
 }
 
 /// Returns the value of one proxy in a round measure, in the unit of tables.
 pub(crate) fn hop_level(hop: &HopUse, measure: RoundMeasure) -> Option<Interval> {
-    hop.of_rounds.get(measure).map(|number| in_units(&number, measure.definition().unit))
+    hop.of_rounds.get(measure).map(|number| number.in_units(measure.definition().unit))
 }
 
 /// A share in percent.
 pub(crate) fn in_percent(share: &Interval) -> Interval {
-    in_units(share, PERCENT)
-}
-
-pub(crate) fn in_units(interval: &Interval, unit: f64) -> Interval {
-    Interval::new(interval.estimate / unit, interval.low / unit, interval.high / unit)
+    share.in_units(PERCENT)
 }
 
 fn row<'a>(result: &'a StudyResult, arm: &'a ArmResult) -> Row<'a> {

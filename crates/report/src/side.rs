@@ -8,7 +8,7 @@ use hoptax_stats::{mean_over_rounds, standard_error};
 use crate::by_load::open_loops;
 use crate::numbers::{grouped, level, or_dash, percent, signed};
 use crate::quantity::Quantity;
-use crate::rows::{arm_level, hop_level, in_units, mark};
+use crate::rows::{arm_level, hop_level, mark};
 use crate::table::{Cell, Table};
 use crate::{by_load, handshakes, layers, parts, rules, timeline, words};
 
@@ -141,7 +141,7 @@ fn own(result: &StudyResult, measure: RoundMeasure) -> Option<Table> {
     let row = |arm: &ArmResult| {
         let own = of_whole_arm(result, arm, measure)?;
         let cost = arm.cost.of_rounds.get(measure);
-        let added = cost.map(|cost| Quantity::judged_alone(&in_units(&cost, definition.unit), unit));
+        let added = cost.map(|cost| Quantity::judged_alone(&cost.in_units(definition.unit), unit));
         Some((arm.id.clone(), vec![Cell::level(Some(&own), unit), added.into()]))
     };
     let headings = ["arm".to_owned(), unit.to_owned(), format!("added {unit}")];
@@ -159,7 +159,7 @@ fn of_whole_arm(result: &StudyResult, arm: &ArmResult, measure: RoundMeasure) ->
     let rounds = result.rounds.iter().filter_map(|round| round.arms.get(&arm.id));
     let totals: Vec<f64> = rounds.filter_map(|round| (measure.definition().total)(round)).collect();
     let mean = mean_over_rounds(&totals, result.plan.quantile_confidence())?;
-    Some(in_units(&mean, measure.definition().unit))
+    Some(mean.in_units(measure.definition().unit))
 }
 
 /// Resource use of each proxy, by arm.

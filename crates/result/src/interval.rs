@@ -97,6 +97,12 @@ impl Interval {
         }
     }
 
+    /// The interval of the quantity in a unit of this size, above 0.
+    #[must_use]
+    pub fn in_units(&self, unit: f64) -> Self {
+        Self { estimate: self.estimate / unit, low: self.low / unit, high: self.high / unit, ..*self }
+    }
+
     /// A difference as a share of the amount that it is a difference from, each with an interval of the same confidence, whatever their
     /// correlation. None if the amount's interval reaches zero: the share has no finite interval then, and who shows shares says so. An
     /// amount that is withheld has no interval, so there is no share for the same reason.

@@ -48,7 +48,7 @@ impl Failure {
     }
 
     /// The failure of a command that cannot read a file of the user.
-    pub fn cannot_read(path: &Path, error: impl fmt::Display) -> Self {
+    pub(crate) fn cannot_read(path: &Path, error: impl fmt::Display) -> Self {
         Self::bad_input(format!("cannot read `{}`: {error}", path.display()))
     }
 

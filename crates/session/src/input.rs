@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use hoptax_text::yaml::file;
+use hoptax_text::file;
 
 use crate::failure::Failure;
 

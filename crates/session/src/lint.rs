@@ -13,7 +13,7 @@ use hoptax_result::{
     CostMeasure, Interval, LintBody, LintFinding, LintResult, LintedFile, Price, Verdict, grouped,
 };
 use hoptax_subject::envoy::given::read_partly;
-use hoptax_text::yaml::file;
+use hoptax_text::file;
 use serde_json::Value;
 
 use crate::failure::Failure;

@@ -14,7 +14,7 @@ use std::path::Path;
 use hoptax_listeners::{Form, Format, LeftOut, Lines, Plan, Source, is_listeners, read, render};
 use hoptax_subject::envoy::given::read_partly;
 use hoptax_text::command_line::path_word;
-use hoptax_text::yaml::file;
+use hoptax_text::file;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ pub(crate) struct ListenersFile {
 }
 
 /// True if a file is a listeners file.
-pub fn is_listeners_file(path: &Path) -> bool {
+pub(crate) fn is_listeners_file(path: &Path) -> bool {
     file::configuration(path).is_ok_and(|text| is_listeners(&text))
 }
 

@@ -22,7 +22,7 @@ use hoptax_load::{
     Expectation, Family, Lifetime, PoolOrder, Protocol, ProxyProtocol, Source, StaticAddress, options,
     without_user,
 };
-use hoptax_text::yaml::file::bytes_up_to;
+use hoptax_text::file::bytes_up_to;
 
 use crate::failure::Failure;
 use crate::tls::ClientTls;

@@ -8,7 +8,7 @@ use hoptax_report::document::Document;
 use hoptax_report::documents;
 use hoptax_result::{Body, LoadResult, StudyBody, StudyResult};
 use hoptax_text::command_line::path_word;
-use hoptax_text::yaml::file::text_up_to;
+use hoptax_text::file::text_up_to;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -155,7 +155,7 @@ pub fn parse(what: &str, text: &str) -> Result<StudyResult, Failure> {
 
 /// Reason why a file has no result of a load, worded to follow the name of the file.
 #[derive(Debug)]
-pub enum LoadFileError {
+pub(crate) enum LoadFileError {
     /// The file is missing or truncated.
     Lost(String),
     /// The file is of another kind, or cannot be read.
@@ -166,7 +166,7 @@ pub enum LoadFileError {
 ///
 /// # Errors
 /// When there is none.
-pub fn read_load(path: &Path) -> Result<LoadResult, LoadFileError> {
+pub(crate) fn read_load(path: &Path) -> Result<LoadResult, LoadFileError> {
     let text = text_up_to(path, MOST_BYTES).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => LoadFileError::Lost("the file does not exist".to_owned()),
         _ => LoadFileError::Other(format!("cannot be read: {error}")),

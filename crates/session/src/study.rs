@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hoptax_plan::file::{self, Positions, StudyFile};
-use hoptax_text::yaml::file::configuration;
+use hoptax_text::file::configuration;
 
 use crate::failure::Failure;
 use crate::library;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hoptax_text::yaml::file::bytes_up_to;
+use hoptax_text::file::bytes_up_to;
 use hoptax_wire::tls::{
     ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, SetupError, certificates_from_pem,
     client_config, server_config,

@@ -10,7 +10,7 @@ use hoptax_lint::{Severity, lint_generated};
 use hoptax_listeners::{Form, Format, Lines, Restart, Source, phases, read, render};
 use hoptax_subject::envoy::process::{ProxyError, validate_file};
 use hoptax_subject::envoy::release::Envoy;
-use hoptax_text::yaml::file;
+use hoptax_text::file;
 use serde_json::Value;
 
 /// The files of a user.

@@ -1,7 +1,6 @@
 //! A YAML document as a tree with source positions, for errors that name a line.
 
 pub mod envoy;
-pub mod file;
 mod plain;
 pub mod template;
 pub mod write;

@@ -1,10 +1,10 @@
-//! `hoptax lab origin`: runs the test server.
+//! `hoptax lab origin`: runs the origin.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use hoptax_session::test_server::{TestServer, TestServerSettings};
+use hoptax_session::origin::{LabOrigin, LabOriginSettings};
 use hoptax_session::tls::{Alpn, IdentityFiles, ServerTls};
 use signal_hook::consts::SIGHUP;
 
@@ -83,7 +83,7 @@ pub(crate) struct OriginArguments {
 }
 
 impl OriginArguments {
-    fn settings(&self) -> TestServerSettings {
+    fn settings(&self) -> LabOriginSettings {
         let identity = self.cert.clone().zip(self.key.clone());
         let tls = |(certificate, key)| ServerTls {
             identity: IdentityFiles { certificate, key },
@@ -91,7 +91,7 @@ impl OriginArguments {
             accepts_anonymous_clients: self.accept_anonymous_clients,
             protocols: self.alpn.clone(),
         };
-        TestServerSettings {
+        LabOriginSettings {
             listen: self.listen,
             workers: self.workers.number,
             tables: self.tables.clone(),
@@ -116,18 +116,18 @@ pub(crate) fn run(arguments: &OriginArguments) -> Result<Code, Failure> {
         Some(_) => interrupt::listen_without_hangup()?,
         None => interrupt::listen()?,
     };
-    let server = TestServer::bind(&arguments.settings())?;
-    if let Some(read_again) = server.reading_again() {
+    let origin = LabOrigin::bind(&arguments.settings())?;
+    if let Some(read_again) = origin.reading_again() {
         interrupt::on_each(&[SIGHUP], "hangup", move |_| {
             if let Err(error) = read_again() {
                 print::error(&error);
             }
         })?;
     }
-    print::result(&server.line())?;
-    if let Some(note) = server.note() {
+    print::result(&origin.line())?;
+    if let Some(note) = origin.note() {
         print::note(&note);
     }
-    print::note(&server.run(&interrupt)?);
+    print::note(&origin.run(&interrupt)?);
     Ok(Code::Success)
 }

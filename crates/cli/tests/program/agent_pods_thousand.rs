@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::agent_pods::begun;
 use super::agent_pods_cluster::wait_until_clean;
+use super::load_ends::peak_memory_bytes;
 use super::mesh_cluster::alone;
 use super::pod::{kubectl, programs};
 use crate::support::{Guarded, hoptax, root};
@@ -62,22 +63,6 @@ fn kwok() -> Guarded {
     Guarded(kwok.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
-/// The peak of the resident memory of a process, MiB, which is read until the process ends.
-fn peak_mib(process_id: u32) -> u64 {
-    let peak_kib = || {
-        let status = fs::read_to_string(format!("/proc/{process_id}/status")).ok()?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()
-    };
-    let mut last_kib = 0;
-    // A process that has ended has no memory, also before somebody has waited for it.
-    while let Some(kib) = peak_kib() {
-        last_kib = kib;
-        thread::sleep(Duration::from_millis(200));
-    }
-    last_kib / 1_024
-}
-
 /// The CPU time of a process that has ended and for which nobody has waited, seconds.
 fn cpu_s(process_id: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap();
@@ -115,7 +100,7 @@ fn a_thousand_evicted_pods_are_said_in_a_few_lines_and_nothing_is_left() {
     let (mut load, lines) = begun(command);
     let process_id = load.0.id();
     let (said, peak_mib) = thread::scope(|scope| {
-        let peak = scope.spawn(|| peak_mib(process_id));
+        let peak = scope.spawn(|| peak_memory_bytes(process_id, Duration::from_millis(200)) >> 20);
         let said: Vec<String> = lines.map_while(Result::ok).collect();
         (said, peak.join().unwrap())
     });

@@ -76,7 +76,7 @@ fn an_unreachable_rate_ends_the_load_early_in_bounded_memory() {
         let mut load = hoptax();
         load.args(["load", "--warmup", "0s", "--json"]).arg(&file).args(flags).arg(&url);
         let mut load = Guarded(load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        let peak_bytes = peak_memory_bytes(load.0.id());
+        let peak_bytes = peak_memory_bytes(load.0.id(), Duration::from_millis(1));
         let code = load.0.wait().unwrap().code();
         (peak_bytes, code, checked("load", &fs::read_to_string(&file).unwrap()))
     };
@@ -92,8 +92,8 @@ fn an_unreachable_rate_ends_the_load_early_in_bounded_memory() {
     assert!(peak_bytes < usual_bytes + 8 * waited, "{peak_bytes} {usual_bytes} {waited}");
 }
 
-/// Peak resident memory of a child process, read until it exits.
-fn peak_memory_bytes(process_id: u32) -> u64 {
+/// Peak resident memory of a child process, read at this pace until it exits.
+pub(super) fn peak_memory_bytes(process_id: u32, pace: Duration) -> u64 {
     let mut peak_kb = 0;
     loop {
         let status = fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
@@ -102,7 +102,7 @@ fn peak_memory_bytes(process_id: u32) -> u64 {
             return peak_kb * 1024;
         };
         peak_kb = line.trim().trim_end_matches(" kB").parse().unwrap();
-        thread::sleep(Duration::from_millis(1));
+        thread::sleep(pace);
     }
 }
 

@@ -38,7 +38,7 @@ fn both<'a>(rounds: &[Round<'a>]) -> Vec<RoundTimes<'a>> {
 
 /// A quantile of an arm's own response times, us.
 pub(super) fn level(rounds: &[Round<'_>], p: f64, confidence: f64) -> Option<Interval> {
-    quantile_level(&times_of_arm(rounds), p, confidence).map(in_us)
+    quantile_level(&times_of_arm(rounds), p, confidence).map(|ns| ns.in_units(1e3))
 }
 
 /// The response times of the arm itself, without those of the arm that it is compared with.
@@ -60,7 +60,8 @@ pub(super) fn levels(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) ->
 
 /// The differences of the tails from those of the other arm, us. Each compares slices of the same kind in both arms.
 pub(super) fn costs(all: &[Round<'_>], quiet: &[Round<'_>], confidence: f64) -> ResponseCost {
-    let at = |rounds: &[Round<'_>], p: f64| quantile_cost(&both(rounds), p, confidence).map(in_us);
+    let at =
+        |rounds: &[Round<'_>], p: f64| quantile_cost(&both(rounds), p, confidence).map(|ns| ns.in_units(1e3));
     ResponseCost { p50: None, p90: at(all, 0.9), p99: at(all, 0.99), quiet_p99: at(quiet, 0.99) }
 }
 
@@ -90,8 +91,4 @@ pub(super) fn share_within(rounds: &[Round<'_>], ns: u64) -> Option<f64> {
 /// Number of responses of the arm.
 pub(super) fn responses(rounds: &[Round<'_>]) -> u64 {
     rounds.iter().flat_map(|round| round.own).map(|time| time.count).sum()
-}
-
-fn in_us(ns: Interval) -> Interval {
-    Interval::new(ns.estimate / 1e3, ns.low / 1e3, ns.high / 1e3)
 }

@@ -80,14 +80,10 @@ fn cost(
         cpu_ns_per_rule_and_packet: packets
             // With a rule that accepts established connections, only the first packet of a connection is checked against the other rules.
             .filter(|packets| *packets > 0.0 && !firewall.accept_established)
-            .map(|packets| divided(&line.slope, packets)),
+            .map(|packets| line.slope.in_units(packets)),
         sag_ns: line.sag,
         shape: shape(&line, confidence),
     })
-}
-
-fn divided(interval: &Interval, by: f64) -> Interval {
-    Interval::new(interval.estimate / by, interval.low / by, interval.high / by)
 }
 
 fn shape(line: &Line, confidence: f64) -> Shape {

@@ -1,10 +1,10 @@
 //! The templates that a user asks for: those of the program by their names, and files.
 
 use std::fmt::Display;
-use std::fs;
 use std::path::PathBuf;
 
 use hoptax_session::Failure;
+use hoptax_text::file::configuration;
 
 use super::Template;
 use super::built_in::built_in;
@@ -24,7 +24,7 @@ impl Template {
             let refused = |why: &dyn Display| {
                 Failure::bad_input(format!("cannot read the template `{}`: {why}", path.display()))
             };
-            let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
+            let text = configuration(path).map_err(|error| refused(&error))?;
             templates.push(Self::read(&text).map_err(|error| refused(&error))?);
         }
         Ok(templates)

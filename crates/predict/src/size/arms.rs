@@ -75,8 +75,7 @@ pub(crate) fn plain_traffic(arm: &ArmResult) -> Option<Traffic> {
 
 /// The arm that an arm is compared with, if that is a plain proxy.
 pub(crate) fn reference<'a>(study: &'a StudyResult, arm: &ArmResult) -> Option<&'a ArmResult> {
-    let other = arm.compared_with.as_deref()?;
-    study.arm(other).filter(|arm| arm.kind == ArmKind::Baseline)
+    study.reference_of(arm).filter(|other| other.kind == ArmKind::Baseline)
 }
 
 /// An arm that numbers may be taken from.

@@ -21,7 +21,7 @@ use crate::document::{Document, Judgement, Next, Section};
 use crate::environment;
 use crate::numbers::{counted, grouped, percent, rate, ungrouped};
 use crate::quantity::{Basis, Form, Quantity};
-use crate::rows::{MIB, in_percent, in_units};
+use crate::rows::{MIB, in_percent};
 use crate::same_load::{self, GivenOptions};
 use crate::table::{Cell, Column, Row, Table};
 
@@ -370,7 +370,7 @@ fn value(value: Option<f64>, unit: &str) -> String {
 fn sweep(sweep: &Sweep) -> Table {
     let row = |point: &SweepPoint| {
         let us = |number: &Option<Interval>| Cell::level(number.as_ref(), "us");
-        let memory = point.memory_bytes.map(|bytes| in_units(&bytes, MIB));
+        let memory = point.memory_bytes.map(|bytes| bytes.in_units(MIB));
         Row::new(
             rate(point.rate),
             vec![

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hoptax_predict::size::graph;
 use hoptax_predict::size::import::kubernetes::{self as manifests, ManifestFile};
 use hoptax_predict::size::import::{Imported, isotope};
-use hoptax_text::yaml::file::configuration;
+use hoptax_text::file::configuration;
 
 use crate::{Failure, Say, Update, library};
 

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use hoptax_load::{Content, Target, without_user};
+use hoptax_text::file::bytes_up_to;
 use hoptax_text::nearest::hint;
-use hoptax_text::yaml::file::bytes_up_to;
 
 use super::requests::{Listed, Request, made_of_all};
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use hoptax_text::yaml::file::text_up_to;
+use hoptax_text::file::text_up_to;
 
 /// The most bytes of a file of headers; servers take far fewer.
 const MOST_BYTES: u64 = 1 << 20;

@@ -5,7 +5,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hoptax_load::join_url;
-use hoptax_text::yaml::file::text_up_to;
+use hoptax_text::file::text_up_to;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hoptax_load::{Arrivals, ArrivalsError, Pace, Think, Trace, WhenBusy, WhenLate};
-use hoptax_text::yaml::file::text_up_to;
+use hoptax_text::file::text_up_to;
 
 use crate::failure::Failure;
 

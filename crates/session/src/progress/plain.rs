@@ -9,7 +9,7 @@ use super::Progress;
 use crate::update::Update;
 
 /// Longest silence. A line every 30 s distinguishes a slow job from a hung one, and disturbs too few slices to affect results.
-const SILENCE: Duration = Duration::from_secs(30);
+pub(super) const SILENCE: Duration = Duration::from_secs(30);
 
 /// Prints lines from its own thread, so that they also appear while the study waits or measures.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ impl PlainLines {
     }
 }
 
-fn lock(shared: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+/// Locks, also after a panic of another thread that held it.
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

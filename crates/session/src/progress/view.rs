@@ -4,7 +4,7 @@
 //! between slices or trials, never during a measurement. For a load, it is the thread that waits for the workers.
 
 use std::io::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hoptax_load::trial::LiveLine;
@@ -12,13 +12,11 @@ use hoptax_report::live::{self, CostsSoFar, LoadCourse, Room, Screen};
 use hoptax_run::event::Event;
 
 use super::Progress;
-use super::plain::PlainLines;
+use super::plain::{PlainLines, SILENCE, lock};
 use crate::update::{Say, Update};
 
 /// The least time between two drawings of a view that shows nothing but later numbers.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// The time between two plain lines of a load.
-const SILENCE: Duration = Duration::from_secs(30);
 
 /// Where progress is shown, beside what else the program prints.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +47,6 @@ pub fn stepwise<T>(console: Console, work: impl FnOnce(&mut dyn FnMut(&str), Say
     let done = work(&mut on_step, &|update| lock(&view).say(update));
     lock(&view).clear();
     done
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is on a console.
@@ -176,7 +170,7 @@ impl Shown {
 pub struct LoadProgress {
     view: View,
     course: LoadCourse,
-    /// The time of the last plain line.
+    /// The time of the last plain line; the next one comes after [`SILENCE`].
     said: Instant,
     /// The time that the numbers are of.
     span: &'static str,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use hoptax_bootstrap::{Adapted, Configuration, Lab, Loaded, Partly, Place, Problem, Problems, read};
 use hoptax_certs::CertificateError;
-use hoptax_text::yaml::file;
+use hoptax_text::file;
 use serde_json::Value;
 
 use crate::lab::Certificates;

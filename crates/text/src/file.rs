@@ -8,8 +8,8 @@ use std::path::Path;
 /// listeners has half of these bytes.
 pub const LARGEST_BYTES: usize = 80 << 20;
 
-/// The bytes of a file, which may be a pipe. One that never ends, such as `/dev/zero`, would fill the memory, so no more than `most` are
-/// read, whole MiB.
+/// The bytes of a file, which may be a pipe. One that never ends, such as `/dev/zero`, would fill the memory, so no more than `most` bytes
+/// are read, a number of whole MiB.
 ///
 /// # Errors
 /// When the file cannot be read, or is larger.
@@ -31,7 +31,7 @@ pub fn bytes_of(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a file, of which no more than `most` bytes are read, whole MiB.
+/// The text of a file, as [`bytes_up_to`].
 ///
 /// # Errors
 /// When the file cannot be read, is not in UTF-8, or is larger.

@@ -1,4 +1,4 @@
-//! The test server of users: the origin, with what its files hold.
+//! The origin that a user runs in a lab, with what its files hold.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -15,9 +15,9 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::tls::{Alpn, ServerTls};
 
-/// What a test server does.
+/// What an origin of a lab does.
 #[derive(Clone, Debug)]
-pub struct TestServerSettings {
+pub struct LabOriginSettings {
     /// Listen address; port 0 selects a free port.
     pub listen: SocketAddr,
     /// Number of worker threads.
@@ -36,16 +36,16 @@ pub struct TestServerSettings {
     pub tcp_request_bytes: Option<u64>,
     /// The folder of certificates that proxies may fetch.
     pub secrets: Option<PathBuf>,
-    /// A JSON file of the calls that are made for each request. The server then has no TLS, no delays from tables and no secrets.
+    /// A JSON file of the calls that are made for each request. The origin then has no TLS, no delays from tables and no secrets.
     pub calls: Option<PathBuf>,
 }
 
-/// A test server that listens, and does not serve yet.
+/// An origin that listens, and does not serve yet.
 #[derive(Debug)]
-pub struct TestServer(Server);
+pub struct LabOrigin(Kind);
 
 #[derive(Debug)]
-enum Server {
+enum Kind {
     Responding {
         origin: Box<Origin>,
         /// True if it accepts TLS.
@@ -59,14 +59,14 @@ enum Server {
     Calling(CallingOrigin),
 }
 
-impl TestServer {
+impl LabOrigin {
     /// Reads the files, and starts to listen.
     ///
     /// # Errors
     /// When a file cannot be read or is invalid, or an address cannot be bound.
-    pub fn bind(settings: &TestServerSettings) -> Result<Self, Failure> {
+    pub fn bind(settings: &LabOriginSettings) -> Result<Self, Failure> {
         if let Some(file) = &settings.calls {
-            return calling(settings, file).map(|origin| Self(Server::Calling(origin)));
+            return calling(settings, file).map(|origin| Self(Kind::Calling(origin)));
         }
         let options = options(settings)?;
         let origin = Origin::bind(&options).map_err(|error| match error {
@@ -77,22 +77,22 @@ impl TestServer {
         })?;
         let default_file = settings.default_file.clone();
         let (has_tls, is_tcp) = (options.tls.is_some(), options.tcp_request_bytes.is_some());
-        Ok(Self(Server::Responding { origin: Box::new(origin), has_tls, is_tcp, default_file }))
+        Ok(Self(Kind::Responding { origin: Box::new(origin), has_tls, is_tcp, default_file }))
     }
 
     /// Where it listens, as a line that other processes of hoptax read.
     pub fn line(&self) -> String {
         let (scheme, address) = match &self.0 {
-            Server::Responding { origin, is_tcp: true, .. } => ("tcp", origin.local_address()),
-            Server::Responding { origin, .. } => ("http", origin.local_address()),
-            Server::Calling(origin) => ("http", origin.local_address()),
+            Kind::Responding { origin, is_tcp: true, .. } => ("tcp", origin.local_address()),
+            Kind::Responding { origin, .. } => ("http", origin.local_address()),
+            Kind::Calling(origin) => ("http", origin.local_address()),
         };
         format!("{LISTENING}{scheme}://{address}")
     }
 
     /// How it accepts TLS; none if it does not.
     pub fn note(&self) -> Option<String> {
-        let Server::Responding { origin, has_tls: true, .. } = &self.0 else { return None };
+        let Kind::Responding { origin, has_tls: true, .. } = &self.0 else { return None };
         let http3 = if origin.serves_http3() {
             format!("; HTTP/3 on UDP {}", origin.local_address())
         } else {
@@ -101,10 +101,10 @@ impl TestServer {
         Some(format!("TLS is accepted on the same port{http3}"))
     }
 
-    /// A function that reads the file of the default response again while the server runs; none without a file. A file that is invalid then
+    /// A function that reads the file of the default response again while the origin runs; none without a file. A file that is invalid then
     /// changes nothing, and is the error.
     pub fn reading_again(&self) -> Option<impl Fn() -> Result<(), String> + Send + use<>> {
-        let Server::Responding { origin, default_file: Some(file), .. } = &self.0 else { return None };
+        let Kind::Responding { origin, default_file: Some(file), .. } = &self.0 else { return None };
         let (defaults, file) = (origin.defaults(), file.clone());
         Some(move || defaults.replace_by(&file))
     }
@@ -115,8 +115,8 @@ impl TestServer {
     /// When a system call fails.
     pub fn run(self, interrupt: &Interrupt) -> Result<String, Failure> {
         let OriginReport { connections, answered, broken } = match self.0 {
-            Server::Responding { origin, .. } => origin.run(interrupt.flag())?,
-            Server::Calling(origin) => origin.run(interrupt.flag())?,
+            Kind::Responding { origin, .. } => origin.run(interrupt.flag())?,
+            Kind::Calling(origin) => origin.run(interrupt.flag())?,
         };
         let [connections, broken] = [connections, broken].map(|number| counted(number, "connection"));
         Ok(format!("{} answered on {connections}; {broken} aborted", counted(answered, "request")))
@@ -124,7 +124,7 @@ impl TestServer {
 }
 
 /// The options of an origin, with what the files hold.
-fn options(settings: &TestServerSettings) -> Result<OriginOptions, Failure> {
+fn options(settings: &LabOriginSettings) -> Result<OriginOptions, Failure> {
     let tls = |tls: &ServerTls| -> Result<OriginTls, Failure> {
         Ok(OriginTls { config: tls.config()?, http3: tls.protocols.contains(&Alpn::H3) })
     };
@@ -147,7 +147,7 @@ fn options(settings: &TestServerSettings) -> Result<OriginOptions, Failure> {
 }
 
 /// An origin that makes the calls in `file` for each request.
-fn calling(settings: &TestServerSettings, file: &Path) -> Result<CallingOrigin, Failure> {
+fn calling(settings: &LabOriginSettings, file: &Path) -> Result<CallingOrigin, Failure> {
     let refused = |what: &str, error: &dyn Display| {
         Failure::bad_input(format!("the file of calls `{}` {what}: {error}", file.display()))
     };
@@ -170,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    fn settings() -> TestServerSettings {
-        TestServerSettings {
+    fn settings() -> LabOriginSettings {
+        LabOriginSettings {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             workers: 1,
             tables: Vec::new(),
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_tls_has_no_note_and_one_without_a_file_reads_nothing_again() {
-        let server = TestServer::bind(&settings()).unwrap();
-        assert!(server.line().starts_with("listening on http://127.0.0.1:"), "{}", server.line());
-        let tcp = TestServerSettings { tcp_request_bytes: Some(10), ..settings() };
-        let line = TestServer::bind(&tcp).unwrap().line();
+    fn an_origin_without_tls_has_no_note_and_one_without_a_file_reads_nothing_again() {
+        let origin = LabOrigin::bind(&settings()).unwrap();
+        assert!(origin.line().starts_with("listening on http://127.0.0.1:"), "{}", origin.line());
+        let tcp = LabOriginSettings { tcp_request_bytes: Some(10), ..settings() };
+        let line = LabOrigin::bind(&tcp).unwrap().line();
         assert!(line.starts_with("listening on tcp://127.0.0.1:"), "{line}");
-        assert_eq!(server.note(), None);
-        assert!(server.reading_again().is_none());
+        assert_eq!(origin.note(), None);
+        assert!(origin.reading_again().is_none());
     }
 
     #[test]
@@ -201,14 +201,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("default");
         fs::write(&file, "status=203\n").unwrap();
-        let server =
-            TestServer::bind(&TestServerSettings { default_file: Some(file.clone()), ..settings() }).unwrap();
-        let read_again = server.reading_again().unwrap();
+        let origin =
+            LabOrigin::bind(&LabOriginSettings { default_file: Some(file.clone()), ..settings() }).unwrap();
+        let read_again = origin.reading_again().unwrap();
         assert_eq!(read_again(), Ok(()));
         fs::write(&file, "delay=soon").unwrap();
         assert!(read_again().unwrap_err().starts_with("the default response is unchanged: "));
         let calls = Some(folder.path().join("none.json"));
-        let refused = TestServer::bind(&TestServerSettings { calls, ..settings() }).unwrap_err().to_string();
+        let refused = LabOrigin::bind(&LabOriginSettings { calls, ..settings() }).unwrap_err().to_string();
         assert!(refused.starts_with("the file of calls `"), "{refused}");
     }
 }
