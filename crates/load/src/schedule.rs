@@ -248,7 +248,7 @@ mod tests {
         let constant = |arrivals: Arrivals, workers: u32| expected_s(arrivals, Pace::Constant(15.0), workers);
         for arrivals in [Arrivals::Uniform, Arrivals::Jitter(0.5), Arrivals::Burst(8)] {
             assert_eq!(constant(arrivals.clone(), 1).map(f64::round), Some(20.0), "{arrivals}");
-            assert_eq!(constant(arrivals.clone(), 4).map(f64::round), Some(80.0), "{arrivals}: of each worker");
+            assert_eq!(constant(arrivals.clone(), 4).map(f64::round), Some(80.0), "{arrivals} of four");
         }
         let trace = Trace::parse("a", "0\n1\n").unwrap();
         assert_eq!(constant(Arrivals::Trace(Arc::new(trace)), 1), None);
