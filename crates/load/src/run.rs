@@ -53,7 +53,7 @@ pub struct Run {
     pub requests: Option<u64>,
     /// The requests that the workers of a closed loop claim, so that all end at about the same time; None if this worker has its own.
     pub unclaimed: Option<UnclaimedRequests>,
-    /// The expected length of the record in a closed loop with a limited number of requests, shared by the workers of a trial.
+    /// The expected length of a record with a limited number of requests, shared by the workers of a trial.
     pub expected_length: ExpectedLength,
     /// Receives live samples.
     pub live: Option<SyncSender<LiveSample>>,

@@ -13,6 +13,8 @@ use crate::trace::Trace;
 
 /// Maximum jitter, as a share of the gap. With more, requests could overtake each other.
 const MAX_JITTER: f64 = 0.5;
+/// Poisson arrivals are expected to take at most this many standard deviations longer than on average.
+const POISSON_DEVIATIONS: f64 = 3.0;
 
 /// The arrival process.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +134,24 @@ impl Schedule {
         self.next_ns = self.intended_ns();
     }
 
+    /// Time from the start of a record until this number of its requests, and the gap after the last one, are over at a constant rate,
+    /// nanoseconds. A record that nothing delays ends within one gap before it, so the records of several workers have equally many parts.
+    /// Random gaps may add up to more than on average, so theirs is a time that is hardly ever exceeded. None at a rate that changes, and
+    /// for a trace.
+    pub(crate) fn expected_ns(&self, requests: u64) -> Option<u64> {
+        let (Pace::Constant(_), arrivals) = (&self.plan.0, &self.plan.1) else { return None };
+        let requests = requests as f64;
+        let more = match arrivals {
+            Arrivals::Uniform | Arrivals::Jitter(_) | Arrivals::Burst(_) => 0.0,
+            // The sum of as many independent gaps has the root of their number as its standard deviation.
+            Arrivals::Poisson => POISSON_DEVIATIONS * requests.sqrt(),
+            Arrivals::Trace(_) => return None,
+        };
+        // A record may begin up to a gap before its first request.
+        let length_ns = self.plan.0.time_of((requests + 1.0 + more) * self.workers as f64);
+        length_ns.is_finite().then_some(length_ns as u64)
+    }
+
     /// Time of the current request; draws random numbers if the process is random.
     fn intended_ns(&mut self) -> f64 {
         let number = self.number as f64;
@@ -217,6 +237,31 @@ mod tests {
         let moves: Vec<f64> = times.iter().enumerate().skip(1).map(moved).collect();
         assert!(moves.iter().all(|moved| moved.abs() <= 100_001.0));
         assert!(moves.iter().any(|moved| *moved > 90_000.0) && moves.iter().any(|moved| *moved < -90_000.0));
+    }
+
+    #[test]
+    fn a_constant_rate_tells_how_long_requests_take() {
+        let expected_s = |arrivals: Arrivals, pace: Pace, workers: u32| {
+            let length_ns = Schedule::new(arrivals, pace, 1, 0, workers).expected_ns(300)?;
+            Some(length_ns as f64 / 1e9)
+        };
+        let constant = |arrivals: Arrivals, workers: u32| expected_s(arrivals, Pace::Constant(15.0), workers);
+        for arrivals in [Arrivals::Uniform, Arrivals::Jitter(0.5), Arrivals::Burst(8)] {
+            assert_eq!(constant(arrivals.clone(), 1).map(f64::round), Some(20.0), "{arrivals}");
+            assert_eq!(constant(arrivals.clone(), 4).map(f64::round), Some(80.0), "{arrivals} of four");
+        }
+        let trace = Trace::parse("a", "0\n1\n").unwrap();
+        assert_eq!(constant(Arrivals::Trace(Arc::new(trace)), 1), None);
+        assert_eq!(expected_s(Arrivals::Uniform, "15@10m".parse().unwrap(), 1), None, "stages");
+        assert_eq!(expected_s(Arrivals::Uniform, Pace::Constant(0.0), 1), None, "never");
+        // Of random arrivals, nearly none take longer.
+        let expected_ns = (constant(Arrivals::Poisson, 1).unwrap() * 1e9) as u64;
+        let takes_longer = |seed: &u64| {
+            let times = first(301, Schedule::new(Arrivals::Poisson, 15.0, *seed, 0, 1));
+            times[300] - times[0] > expected_ns
+        };
+        let longer = (0..1_000).filter(takes_longer).count();
+        assert!(longer <= 10 && expected_ns < 25_000_000_000, "{longer} of 1,000, {expected_ns}");
     }
 
     #[test]

@@ -68,10 +68,8 @@ impl Times {
     /// The interval of a quantile of the response times of answered requests; None unless it has both ends.
     fn interval(&self, p: f64) -> Option<Range> {
         let Ranks { low: Some(low), high: Some(high) } = self.ranks(p)? else { return None };
-        // The value of a rank is the highest of its bin, so an interval begins with the lowest.
-        let (low, high) = (self.response.value_at_quantile(low), self.response.value_at_quantile(high));
-        let us = |ns: u64| ns as f64 / 1e3;
-        Some(Range { low: us(self.response.lowest_equivalent(low)), high: us(high) })
+        let [(low, _), (_, high)] = [low, high].map(|rank| bin_us(&self.response, rank));
+        Some(Range { low, high })
     }
 
     /// Bounds of the distributions with these summaries.
@@ -141,14 +139,13 @@ impl Times {
         let pending = pending.filter(|pending| !pending.is_empty());
         let known = with(low, pending);
         let all = (known.len() + self.failed) as f64;
-        let us = |times: &Histogram<u64>, rank: f64| {
+        let bin = |times: &Histogram<u64>, rank: f64| {
             let share = rank / times.len() as f64;
-            (share > 0.0 && share <= 1.0).then(|| times.value_at_quantile(share) as f64 / 1e3)
+            (share > 0.0 && share <= 1.0).then(|| bin_us(times, share))
         };
-        let bounds = TimeBounds {
-            low_us: ranks.low.and_then(|rank| us(&known, rank * all - self.failed as f64)),
-            high_us: ranks.high.and_then(|rank| us(high, rank * all)),
-        };
+        let low = ranks.low.and_then(|rank| bin(&known, rank * all - self.failed as f64));
+        let high = ranks.high.and_then(|rank| bin(high, rank * all));
+        let bounds = TimeBounds { low_us: low.map(|(low, _)| low), high_us: high.map(|(_, high)| high) };
         (bounds != TimeBounds::default()).then_some(bounds)
     }
 
@@ -192,6 +189,12 @@ impl Times {
             last_third_p50_us: median(self.batches.get(self.batches.len() - third..)?)?,
         })
     }
+}
+
+/// The lowest and the highest time of the bin that has a rank, as a share of all times, microseconds: no more is known of the time there.
+fn bin_us(times: &Histogram<u64>, rank: f64) -> (f64, f64) {
+    let highest_ns = times.value_at_quantile(rank);
+    (times.lowest_equivalent(highest_ns) as f64 / 1e3, highest_ns as f64 / 1e3)
 }
 
 /// The number of failed requests, if the load does not tolerate it. Otherwise 0: its times are then those of the other requests.

@@ -180,8 +180,8 @@ pub struct LoadBody {
     /// The complete windows of the trial, each a hundredth of its planned length, or as long as `window_s`; empty for a trial with stages
     /// and for a merged result.
     pub windows: Vec<Window>,
-    /// Length of a window in a closed loop that ends with its requests, seconds: its warm-up tells how long these take. Absent if the
-    /// warm-up does not, in all other loads, and in results of earlier versions.
+    /// Length of a window in a load that ends with its requests, seconds: its constant rate, or the warm-up of a closed loop, tells how
+    /// long these take. Absent if neither does, in all other loads, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_s: Option<f64>,
     /// Accuracy of release times; null in a closed loop and in a merged result.

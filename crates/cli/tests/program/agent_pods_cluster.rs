@@ -146,7 +146,7 @@ const TRUTH_US: [f64; 2] = [50_000.0, 55_000.0];
 fn three_agents_in_pods_and_one_generator_state_the_response_time_of_a_known_server() {
     let (_origin, url) = reachable_with(&["--default", "service=50ms"]);
     // The server is idle for a quarter of the time, so that no request waits for another one.
-    let flags = ["-q", "15", "-c", "6", "--warmup", "0s", "-d", "20s", "--timeout", "1m"];
+    let flags = ["-q", "15", "-n", "300", "-c", "6", "--warmup", "0s", "-d", "10m", "--timeout", "1m"];
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
     let mut alone = hoptax();

@@ -13,7 +13,7 @@ use super::{Course, Responded};
 use crate::batches::{BATCHES, Batches};
 use crate::distribution::{Distribution, histogram};
 use crate::division::{Division, LastLookup};
-use crate::expected_length::ExpectedLength;
+use crate::expected_length::{ExpectedLength, of_closed_loop};
 use crate::times::Times;
 
 /// Simulated loads of each scenario.
@@ -54,7 +54,8 @@ fn responses(random: &mut Xoshiro256PlusPlus, steady: usize, factor: f64) -> Vec
 /// warm-up.
 fn bounds(responses: &[Responded], rate: f64) -> [[Option<TimeBounds>; 4]; 2] {
     let in_warm_up = (1e6 / SERVICE_US / rate) as u64;
-    let length = ExpectedLength::default().ns(REQUESTS as u64, in_warm_up, SECOND_NS, HOUR_NS);
+    let length =
+        ExpectedLength::default().ns(of_closed_loop(REQUESTS as u64, in_warm_up, SECOND_NS), HOUR_NS);
     let expected_ns = length.unwrap();
     let mut course = Course::new(0, HOUR_NS, 1, 1);
     course.expect_end(expected_ns);

@@ -3,6 +3,8 @@
 use hoptax_result::EndedBy;
 
 use super::Current;
+use crate::expected_length::of_closed_loop;
+use crate::run::Release;
 
 /// A backlog below this number of requests never ends a run.
 const MIN_ABORT_BACKLOG: u64 = 1_000_000;
@@ -12,16 +14,19 @@ const MIN_DRAIN_RATE: f64 = 100_000.0;
 const DRAIN_RATE_FACTOR: f64 = 10.0;
 
 impl Current<'_> {
-    /// Begins the record. In a closed loop that ends with its requests, the record is divided by the time that these are expected to take,
-    /// not by its time limit.
+    /// Begins the record. If it ends with its requests, it is divided by the time that these are expected to take, not by its time limit.
     pub(crate) fn begin_record(&mut self) {
-        let Some(requests) = self.run.requests.filter(|_| !self.is_open()) else { return };
+        let Some(requests) = self.run.requests else { return };
         let from_ns = self.run.record_from_ns;
-        let warmup_ns = from_ns.saturating_sub(self.run.start_ns);
+        let own_ns = match &self.run.release {
+            Release::Open(schedule) => schedule.expected_ns(requests),
+            Release::Closed | Release::Thinking(_) => {
+                let warmup_ns = from_ns.saturating_sub(self.run.start_ns);
+                of_closed_loop(requests, self.first.warmup_responses, warmup_ns)
+            }
+        };
         let most_ns = self.run.end_ns.saturating_sub(from_ns);
-        let responses = self.first.warmup_responses;
-        let length_ns = self.run.expected_length.ns(requests, responses, warmup_ns, most_ns);
-        if let Some(length_ns) = length_ns {
+        if let Some(length_ns) = self.run.expected_length.ns(own_ns, most_ns) {
             self.first.expect_end(from_ns.saturating_add(length_ns));
         }
     }

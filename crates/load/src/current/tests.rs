@@ -14,6 +14,7 @@ use crate::distribution::Distribution;
 use crate::division::Division;
 use crate::failure::Failure;
 use crate::request_names::RequestNames;
+use crate::schedule::{Arrivals, Schedule};
 use crate::target::Target;
 
 proptest! {
@@ -140,6 +141,39 @@ fn recorded_by_name(names: &Arc<RequestNames>, requests: &[Played]) -> (Recordin
     drop(current);
     let by_request = *recording.by_request.take().unwrap();
     (recording, by_request)
+}
+
+/// The numbers of responses in the batches of worker `worker` of `workers` at 15 requests per second. It ends with its `requests`, long
+/// before its time limit.
+fn batches_of_open_loop(arrivals: Arrivals, requests: u64, worker: u32, workers: u32) -> Vec<u64> {
+    let end_ns = 600_000_000_000;
+    let mut recording = Recording::default().with_course(Course::new(0, end_ns, 1, 1));
+    let release = Release::Open(Schedule::new(arrivals, 15.0, 1, worker, workers));
+    let run = Run { requests: Some(requests), ..Run::new(release, 0, end_ns, 0) };
+    let mut current = Current::new(run, &mut recording, &mut []);
+    current.begin_record();
+    current.plan_next(Picked::default());
+    while current.next_ns < u64::MAX {
+        let intended_ns = current.next_ns;
+        play(&mut current, Played { target: 0, intended_ns, end: 7, took_ns: 50_000_000 });
+        current.plan_next(Picked::default());
+    }
+    current.end_when_sent(0, || 0);
+    drop(current);
+    assert_eq!(recording.book.answered, requests);
+    recording.course.unwrap().batches().iter().map(hdrhistogram::Histogram::len).collect()
+}
+
+#[test]
+fn an_open_loop_that_ends_with_its_requests_has_batches() {
+    let batches = batches_of_open_loop(Arrivals::Uniform, 300, 0, 1);
+    assert!(batches.len() == 19 && batches.iter().all(|count| (14..=16).contains(count)), "{batches:?}");
+    // Generators of one load have equally many, so that their batches add up.
+    for worker in 0..3 {
+        assert_eq!(batches_of_open_loop(Arrivals::Uniform, 100, worker, 3).len(), 19, "{worker}");
+    }
+    let random = batches_of_open_loop(Arrivals::Poisson, 300, 0, 1);
+    assert!(random.len() >= 10 && random.iter().sum::<u64>() > 250, "{random:?}");
 }
 
 proptest! {
