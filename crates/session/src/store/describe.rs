@@ -374,7 +374,7 @@ mod tests {
         load.verdict = Verdict::Void;
         assert_eq!(result(&serde_json::to_string(&load).unwrap()).unwrap().numbers, Some(Vec::new()));
         for (format, why) in [
-            ("hoptax.study/1", format!("to `{}`", StudyResult::FORMAT)),
+            ("hoptax.study/1", format!("reads `{}`", StudyResult::FORMAT)),
             ("hoptax.run/3", "not a format of results".to_owned()),
         ] {
             let refused = result(&format!("{{\"format\": \"{format}\"}}")).unwrap_err();
