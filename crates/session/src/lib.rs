@@ -63,7 +63,6 @@ pub mod tls;
 pub mod token;
 mod trials;
 mod update;
-pub mod values;
 mod words;
 
 pub use continuation::continued_by;
