@@ -11,7 +11,7 @@ use crate::input::{read, refused};
 use crate::update::{Say, Update};
 
 pub use hoptax_tools::smp::Restored;
-pub use parquet::{NO_TABLE, parquet_on_stdin};
+pub use parquet::parquet_on_stdin;
 
 /// The result in a file of this format; `-` is stdin, and `statistic` selects one of several. A note names what of the file is not used.
 ///

@@ -23,7 +23,8 @@ A result holds what the file states and no more: what is missing is listed as a 
 
 Exit codes:
   0    converted
-  2    not a file of this format, or one that contradicts itself")]
+  2    not a file of this format, or one that contradicts itself
+  3    a process that reads Parquet cannot run")]
 pub(crate) struct ImportArguments {
     /// Format: `smp` (Service Mesh Performance), `hgrm` and `hlog` (HdrHistogram), `openmetrics` (2.0), `otlp`, `csv` and `parquet` (a
     /// table of bins), or a tool: fortio, wrk, wrk2, nighthawk (JSON, YAML, the form of Fortio and that of the console), k6, or any
@@ -67,14 +68,7 @@ fn keeping(arguments: &ImportArguments) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_session::import::NO_TABLE;
-
     use super::*;
-
-    #[test]
-    fn the_reason_why_there_is_no_table_has_the_code_of_invalid_input() {
-        assert_eq!(Code::BadInput as i32, NO_TABLE);
-    }
 
     #[test]
     fn a_file_that_begins_with_a_hyphen_is_no_option_of_the_command_that_keeps_the_result() {
