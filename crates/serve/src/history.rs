@@ -46,15 +46,12 @@ impl History {
         Self { store, on_update }
     }
 
-    /// Checks that the store can be used, if there is one. Unlike the answers to clients, the failure names it.
+    /// Checks that results can be stored. Unlike the answers to clients, the failure names the store.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// When they cannot.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if !self.store.exists() {
-            return Ok(());
-        }
-        store::with_existing(&self.store, |_| Ok(()), &self.on_update)
+        store::check(&self.store, &self.on_update)
     }
 
     /// At most `limit` runs, the latest first, and the total number of runs. With `before`, only runs that follow this run in the list.

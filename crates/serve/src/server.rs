@@ -131,7 +131,7 @@ impl Server {
     /// Listens on the address without accepting connections.
     ///
     /// # Errors
-    /// When the options are unsafe, the store cannot be used, or it cannot listen on the address.
+    /// When the options are unsafe, results cannot be stored, or it cannot listen on the address.
     pub fn bind(options: Options) -> Result<Self, Failure> {
         options.check()?;
         History::new(options.store.clone(), options.on_update).check()?;

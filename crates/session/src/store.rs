@@ -118,6 +118,30 @@ pub fn with_existing_or_new<T>(
     salvaging(path, || work(&mut Store::open(path)?), say)
 }
 
+/// Checks before anything is measured that results can be stored: in the store, or in its folder if there is none yet. Only the folder of
+/// the default store, or of that of the environment, is created.
+///
+/// # Errors
+/// When there is no such folder, or the store cannot be used or written.
+pub fn check(path: &Path, say: Say<'_>) -> Result<(), Failure> {
+    if path.exists() {
+        return with_existing_or_new(path, Store::check_writable, say);
+    }
+    let folder = database::folder(path);
+    if !folder.is_dir() && !is_usual(path) {
+        return Err(Failure::bad_input(format!(
+            "there is no folder `{}` for the store: create it, or name another file with --store",
+            folder.display()
+        )));
+    }
+    Ok(database::temporary(path).map(drop)?)
+}
+
+/// Returns true if this is the store of commands that name none.
+fn is_usual(store: &Path) -> bool {
+    path(None).is_ok_and(|usual| usual == store)
+}
+
 /// Runs `work`, which opens the store in this file if it needs one. Salvages a damaged store, and then repeats the work.
 ///
 /// # Errors
@@ -172,7 +196,30 @@ fn text(salvaged: &Salvaged) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+    use crate::failure::Kind;
+
+    #[test]
+    fn results_are_stored_in_a_folder_that_exists_and_in_a_store_that_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let checked = |path: &Path| check(path, &|_| ());
+        let store = folder.path().join("store.sqlite");
+        assert!(checked(&store).is_ok());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the first result creates it");
+        let refused = checked(&folder.path().join("none/store.sqlite")).unwrap_err();
+        assert_eq!(refused.kind, Kind::BadInput);
+        assert!(refused.to_string().starts_with("there is no folder `"), "{refused}");
+        // Nobody can create a file there.
+        assert_eq!(checked(Path::new("/proc/store.sqlite")).unwrap_err().kind, Kind::Environment);
+        drop(Store::open(&store).unwrap());
+        assert!(checked(&store).is_ok());
+        fs::set_permissions(&store, Permissions::from_mode(0o444)).unwrap();
+        // Permissions do not bind root.
+        assert_eq!(checked(&store).is_ok(), rustix::process::geteuid().is_root());
+    }
 
     #[test]
     fn what_was_lost_is_named() {

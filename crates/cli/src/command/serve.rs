@@ -1,7 +1,6 @@
 //! `hoptax serve`: the history as pages, and loads over a REST API.
 
 use std::net::SocketAddr;
-use std::path::Path;
 
 use clap::Args;
 use hoptax_serve::{AllowedHost, Options, Server};
@@ -31,8 +30,8 @@ Ctrl-C ends the server. A load that runs is stopped, and what it measured is kep
 
 Exit codes:
   0    ended by a signal
-  2    invalid input: no token file, no targets
-  3    the address cannot be listened on")]
+  2    invalid input: no token file, no targets, no folder for the store
+  3    the address cannot be listened on, or the store not written")]
 pub(crate) struct ServeArguments {
     /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8419", value_parser = hoptax_host::scoped::socket_address)]
@@ -70,15 +69,6 @@ pub(crate) struct ServeArguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &ServeArguments) -> Result<Code, Failure> {
-    if let Some(folder) = arguments.store.file.as_deref().and_then(Path::parent)
-        && !folder.as_os_str().is_empty()
-        && !folder.is_dir()
-    {
-        return Err(Failure::bad_input(format!(
-            "there is no folder `{}` for the store: create it, or name another file with --store",
-            folder.display()
-        )));
-    }
     let interrupt = interrupt::listen()?;
     let given = arguments.token.read()?;
     let drawn = (given.is_none() && !is_loopback(arguments.listen)).then(Token::generated);

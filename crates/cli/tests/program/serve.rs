@@ -100,6 +100,8 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
         (vec!["--allow-host", "bench.test:443"], 2, "without a port"),
         (vec!["--store", "/nonexistent/store.sqlite"], 2, "there is no folder `/nonexistent` for the store"),
         (vec!["--store", &passwd], 2, "is not a store of hoptax"),
+        // Nobody can create a file there.
+        (vec!["--store", "/proc/store.sqlite"], 3, "cannot create a file in `/proc`"),
         (
             vec!["--listen", "192.0.2.1:8419", "--allow-target", "192.0.2.1"],
             3,

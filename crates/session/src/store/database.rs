@@ -8,6 +8,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{
     Connection, OpenFlags, OptionalExtension, Params, Result as SqlResult, TransactionBehavior, params,
 };
+use tempfile::NamedTempFile;
 
 use crate::continuation;
 use crate::run_files::{MANIFEST, RESULT, RESULTS};
@@ -233,6 +234,14 @@ impl Store {
         self.at(outcome)
     }
 
+    /// Checks that it can be written, with a change of nothing.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub(crate) fn check_writable(&mut self) -> Result<(), StoreError> {
+        self.change(|connection| connection.execute("DELETE FROM runs WHERE id IS NULL", []).map(drop))
+    }
+
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -292,13 +301,23 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Creates a store atomically: if two processes create it at once, the second uses the store of the first.
-pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+/// The folder of a store.
+pub(crate) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A new file in the folder of a store, which is created if there is none.
+pub(crate) fn temporary(path: &Path) -> Result<NamedTempFile, StoreError> {
+    let folder = folder(path);
     fs::create_dir_all(folder).map_err(|error| StoreError::file("create", folder, error))?;
     // Only the owner may read it.
     let file = tempfile::Builder::new().prefix(".store-").tempfile_in(folder);
-    let file = file.map_err(|error| StoreError::file("create a file in", folder, error))?;
+    file.map_err(|error| StoreError::file("create a file in", folder, error))
+}
+
+/// Creates a store atomically: if two processes create it at once, the second uses the store of the first.
+pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
+    let file = temporary(path)?;
     let failed = |error| StoreError::new(path, error);
     let mut connection = Connection::open(file.path()).map_err(failed)?;
     schema::migrate(&mut connection, &STEPS).map_err(failed)?;

@@ -95,8 +95,7 @@ pub enum StoreError {
 
 /// The option that names the store in a command; empty for the default store.
 fn option(path: &Path) -> String {
-    let is_usual = super::path(None).is_ok_and(|usual| usual == path);
-    path_option("--store", (!is_usual).then_some(path))
+    path_option("--store", (!super::is_usual(path)).then_some(path))
 }
 
 fn numbers(runs: &[i64]) -> String {
