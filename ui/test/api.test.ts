@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { client, served, type Means, type News } from "../src/live/api";
-import { changeSince } from "../src/live/since";
-import type { Document } from "../src/types/document";
 
 /** A stream of events in the hands of a test. */
 class Stream extends EventTarget {
@@ -67,16 +65,6 @@ test("only a page that a server shows knows an API", () => {
   expect(served(page({ api: "/api/v1", run: "12", before: "9 2026-11-28T09:15:31Z" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", before });
   expect(served(page({ api: "/api/v1", newest: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, newest: "12" });
   expect(served(page({ api: "/api/v1", bills: "" }))).toEqual({ api: "/api/v1", allowsBills: true });
-});
-
-test("the change since an earlier run is what their comparison says of it, and none of runs that share no number", () => {
-  const of = (...answer: string[]) => changeSince({ answer } as Document);
-  const differ = "The runs differ in proxy (1.40.0, 1.41.0)";
-  expect(of("Run 12 against run 9: of 3 costs in CPU us, 1 different; CPU time of `baseline` +1.2 ±2.0 %, equivalent", differ)).toEqual([
-    "of 3 costs in CPU us, 1 different; CPU time of `baseline` +1.2 ±2.0 %, equivalent",
-    differ,
-  ]);
-  expect([of("Run 9: lua costs most", "Run 12: lua costs most", differ), of()]).toEqual([[], []]);
 });
 
 describe("a question", () => {

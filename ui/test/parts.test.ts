@@ -11,6 +11,7 @@ const PAGE: Document = {
   title: "",
   measured: null,
   answer: ["It costs 3 us"],
+  changes: [],
   verdict: null,
   table: TABLE,
   is_table_plotted: false,

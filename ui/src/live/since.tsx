@@ -3,15 +3,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { minute } from "../provenance";
 import { sentence, Words } from "../text";
-import type { Document } from "../types/document";
 import { client as clientOf, type Earlier } from "./api";
 import { compareAddress } from "./choice";
-
-/** What a comparison with an earlier run says of the change, then what else differs; none if it compares no number. */
-export function changeSince({ answer }: Document): string[] {
-  const [, change] = /^Run \d+ against run \d+: (.*)$/s.exec(answer[0] ?? "") ?? [];
-  return change === undefined ? [] : [change, ...answer.slice(1)];
-}
 
 interface SinceProps {
   api: string;
@@ -27,7 +20,7 @@ export function Since({ api, run, before }: SinceProps) {
     let isOver = false;
     void client.compare([before.run, run]).then((answer) => {
       if (!isOver && "value" in answer) {
-        setSaid(changeSince(answer.value));
+        setSaid(answer.value.changes);
       }
     });
     return () => {

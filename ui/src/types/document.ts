@@ -95,6 +95,10 @@ export interface Document {
    */
   answer: string[];
   /**
+   * Of two studies, the changes from the first to the second, then what else differs, without the names of the runs; empty without a number that both have, and of all other documents.
+   */
+  changes: string[];
+  /**
    * The verdict; none for results that no check judges.
    */
   verdict: Judgement | null;

@@ -136,7 +136,11 @@ pub fn overlay(runs: &[Overlaid]) -> Document {
     document.subject = format!("runs compare {}", numbers.join(" "));
     let mut sentences = std::mem::take(&mut document.answer).into_iter();
     document.answer = sentences.by_ref().take(SENTENCES).map(|one| capitalised(&one)).collect();
-    document.answer.push(capitalised(&sentence(&differing)));
+    let others = capitalised(&sentence(&differing));
+    if !document.changes.is_empty() {
+        document.changes.push(others.clone());
+    }
+    document.answer.push(others);
     let mut notes: Vec<String> = sentences.collect();
     notes.append(&mut document.notes);
     document.notes = notes;

@@ -62,10 +62,11 @@ fn the_page_of_a_study_is_told_the_run_of_it_before_on_the_same_machine() {
         page.split_once(" data-before=\"").map(|(_, rest)| rest.trim_end_matches('"').to_owned())
     });
     assert_eq!(told, [None, None, Some(format!("{} 2026-11-01T00:00:00Z", runs[0]))]);
-    // What the page says of both is the first sentence of their comparison.
+    // What the page says of both is in their comparison.
     let document = site.get(&format!("/api/v1/compare?runs={},{}", runs[0], runs[2])).json();
-    let said = document["answer"][0].as_str().unwrap();
-    assert!(said.starts_with(&format!("Run {} against run {}: ", runs[2], runs[0])), "{said}");
+    let change = document["changes"][0].as_str().unwrap();
+    let said = format!("Run {} against run {}: {change}", runs[2], runs[0]);
+    assert_eq!(document["answer"][0], said);
 }
 
 #[test]

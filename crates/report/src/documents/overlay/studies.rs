@@ -47,10 +47,14 @@ pub(super) fn overlaid(runs: &[Named<'_, StudyResult>]) -> Option<Document> {
         let level = levels.iter().find(is_cpu);
         let level = level.map(|level| format!("CPU time of `{}` {}", level.part, level.in_words()));
         let parts: Vec<String> = decisions(first, place).into_iter().chain(level).collect();
+        let change = parts.join("; ");
         document.answer.push(match parts.as_slice() {
             [] => format!("{} has no cost in {} in common with {}", run.name, first.heading, reference.name),
-            parts => format!("{} against {}: {}", run.name, reference.name, parts.join("; ")),
+            _ => format!("{} against {}: {change}", run.name, reference.name),
         });
+        if others.len() == 1 && !parts.is_empty() {
+            document.changes.push(change);
+        }
     }
     document.table = Some(table(runs, first));
     let folded = views.iter().skip(1).map(|view| Section::folded(table(runs, view)));

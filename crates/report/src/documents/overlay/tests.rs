@@ -190,6 +190,7 @@ fn costs_of_studies_are_beside_each_other_with_their_decisions() {
         "{first}"
     );
     assert!(first.ends_with("; CPU time of `baseline` +0.4 ±1.1 %, equivalent"), "{first}");
+    assert!(document.changes.is_empty(), "of three runs, {:?}", document.changes);
     let screen = terminal::screen(&document, STYLE);
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     assert!(screen.contains("run 2: decision") && screen.contains("different"), "{screen}");
@@ -244,7 +245,7 @@ fn an_arm_that_one_study_lacks_or_compares_otherwise_has_no_difference_and_is_na
     // Compared with another arm, nothing is left to compare.
     other.arms[1].compared_with = Some("jwt".to_owned());
     document = overlay(&[read(1, &one), read(2, &other)]);
-    assert!(charts(&document).is_empty(), "{document:?}");
+    assert!(charts(&document).is_empty() && document.changes.is_empty(), "{document:?}");
     assert!(document.answer[0].starts_with("Run 1: "), "{document:?}");
 }
 
@@ -261,6 +262,8 @@ fn what_differs_besides_the_numbers_is_in_the_answer_and_in_a_table_of_its_own()
         document.answer[1],
         "The runs differ in proxy (1.39.3, 1.40.0), Linux (6.1, 6.8) and never_halted (no, yes)"
     );
+    let [change, others] = document.changes.as_slice() else { panic!("{:?}", document.changes) };
+    assert_eq!(document.answer, [format!("Run 2 against run 1: {change}"), others.clone()]);
     let Some(Block::Table(table)) = document.sections[0].blocks.first() else { panic!("{document:?}") };
     let rows: Vec<Vec<String>> = table
         .rows
