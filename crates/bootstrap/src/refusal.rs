@@ -8,6 +8,7 @@ mod path;
 
 use std::fmt;
 
+use hoptax_text::list::alternatives;
 use serde_json::Value;
 
 use crate::adapt::{Adapted, extensions, missing_extension};
@@ -87,11 +88,7 @@ impl fmt::Display for Refusal {
             1 => named.push("one more place".to_owned()),
             more => named.push(format!("{more} more places")),
         }
-        let last = named.pop().unwrap_or_default();
-        if !named.is_empty() {
-            write!(f, "{} or ", named.join(", "))?;
-        }
-        write!(f, "{last}: Envoy refuses the configuration: {}", self.reason)
+        write!(f, "{}: Envoy refuses the configuration: {}", alternatives(&named), self.reason)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Descriptions of all checks.
 
+use hoptax_text::list::listed;
+
 use crate::{load, study};
 
 /// Description of a check.
@@ -51,10 +53,7 @@ impl About {
     /// The results that it judges: `every load, every study and every timeline`.
     pub fn judged(&self) -> String {
         let every: Vec<String> = self.judges.iter().map(|kind| format!("every {kind}")).collect();
-        match every.as_slice() {
-            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-            _ => every.concat(),
-        }
+        listed(&every)
     }
 
     /// The check with its source, and the meaning of its findings.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use hoptax_text::list::alternatives;
 use hoptax_wire::http1::{Request, RequestError};
 use hoptax_wire::tls::ServerName;
 use hoptax_wire::{Encoded, Hidden};
@@ -288,10 +289,7 @@ fn choices(allowed: &[Protocol]) -> String {
 /// Words as alternatives.
 fn one_of(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match words.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        _ => words.concat(),
-    }
+    alternatives(&words)
 }
 
 /// Restores the placeholders in an error message.

@@ -1,10 +1,9 @@
 //! Findings for human readers: one group per check that fired, with the numbers that the check withholds.
 
-use std::borrow::Borrow;
 use std::collections::BTreeSet;
-use std::fmt::Display;
 
 use hoptax_result::{Finding, Severity, StudyResult, Verdict};
+use hoptax_text::list::listed;
 
 use crate::numbers::{Piece, grouped, pieces};
 
@@ -188,15 +187,6 @@ pub(crate) fn named<T: AsRef<str>>(names: &[T], most: usize) -> String {
     match names.len().saturating_sub(most) {
         0 => first,
         more => format!("{first} and {more} more"),
-    }
-}
-
-/// Joins words: `a, b and c`.
-pub(crate) fn listed<T: Borrow<str> + Display>(words: &[T]) -> String {
-    match words {
-        [] => String::new(),
-        [word] => word.to_string(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

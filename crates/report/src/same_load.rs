@@ -2,8 +2,7 @@
 
 use hoptax_load::options::{CONNECTIONS, TIMEOUT, WORKERS};
 use hoptax_result::LoadPlan;
-
-use crate::findings::listed;
+use hoptax_text::list::listed;
 
 /// Options of a load or of a search on a server that its result does not state, as words of a command line with a space before each. Those
 /// of a stored result are unknown.

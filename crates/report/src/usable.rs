@@ -4,8 +4,8 @@ use hoptax_result::{
     BillResult, BilledPart, ComparedSubject, ComparisonBody, CostMeasure, Finding, GateResult, Place,
     Severity, Standing, StudyResult, SubjectName, Verdict,
 };
+use hoptax_text::list::listed;
 
-use crate::findings::listed;
 use crate::numbers::counted;
 
 /// The sentence for a study: `CPU time and p50 are sound; p99 is only bounded`.

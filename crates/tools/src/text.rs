@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use hoptax_result::CountRange;
+use hoptax_text::list::listed;
 use serde_json::Value;
 
 /// The number that a text begins with. None if more digits follow, whatever separates them: `20,000` is not 20.
@@ -141,12 +142,10 @@ pub(crate) fn utc(text: &str) -> Option<String> {
 /// Returns the message that a text has several parts of a kind that one run has once, with the lines that they begin in.
 pub(crate) fn several(what: &str, lines: &[usize]) -> String {
     let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    let (last, others) = numbers
-        .split_last()
-        .map_or((String::new(), String::new()), |(last, others)| (last.clone(), others.join(", ")));
     format!(
-        "it has {} {what}, which begin in lines {others} and {last}: keep one, because numbers of different runs must not be mixed",
-        lines.len()
+        "it has {} {what}, which begin in lines {}: keep one, because numbers of different runs must not be mixed",
+        lines.len(),
+        listed(&numbers)
     )
 }
 

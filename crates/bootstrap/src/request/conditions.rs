@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use hoptax_text::list::listed;
 use serde_json::Value;
 
 use super::DerivedRequest;
@@ -122,11 +123,10 @@ pub(crate) fn needs(adapted: &Adapted, extension: &Value, request: &DerivedReque
 /// Describes a request that meets a group.
 fn words_of(group: &Group) -> String {
     let each: Vec<String> = group.iter().map(Condition::words).filter(|words| !words.is_empty()).collect();
-    match each.as_slice() {
-        [] => "any request to its route".to_owned(),
-        [one] => format!("a request with {one}"),
-        [first @ .., last] => format!("a request with {} and {last}", first.join(", ")),
+    if each.is_empty() {
+        return "any request to its route".to_owned();
     }
+    format!("a request with {}", listed(&each))
 }
 
 impl Condition {

@@ -3,6 +3,7 @@
 use hoptax_result::ArmKind;
 use hoptax_subject::application::Application;
 use hoptax_subject::front::Front;
+use hoptax_text::list::listed;
 
 use super::chain::Chain;
 use super::{Arm, Conditions};
@@ -61,10 +62,7 @@ pub(super) fn subject_arm(
 pub(super) fn titles(words: &[&str]) -> String {
     let named = Protocol::ALL.into_iter().filter(|protocol| words.contains(&protocol.as_str()));
     let named: Vec<&str> = named.map(|protocol| protocol.of_load().title()).collect();
-    match named.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => named.concat(),
-    }
+    listed(&named)
 }
 
 fn summary(subject: SubjectSection) -> String {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use hoptax_checks::{about, thresholds};
 use hoptax_result::{Body, Report, counted};
 use hoptax_text::command_line::path_word;
+use hoptax_text::list::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Document, Next, Section};
-use crate::findings::listed;
 use crate::table::{Cell, Column, Row, Table};
 
 /// The output of `hoptax trust checks --json`.

@@ -1,10 +1,10 @@
 //! The document about the measurements that a machine supports.
 
 use hoptax_result::{Ability, CalibrationBody, DoctorResult, Extent, Verdict};
+use hoptax_text::list::listed;
 
 use crate::document::{Document, Judgement, Next, Section};
 use crate::environment;
-use crate::findings::listed;
 use crate::numbers::counted;
 use crate::table::{Cell, Column, Row, Table};
 use crate::words::capitalised;

@@ -8,6 +8,7 @@ use hoptax_result::{
     counted,
 };
 use hoptax_text::command_line::{path_option, path_words};
+use hoptax_text::list::listed;
 
 use crate::document::{Block, Document, IN_DETAILS, Judgement, Next, Section};
 use crate::table::{Cell, Column, Row, Table};
@@ -55,11 +56,7 @@ pub fn lint(result: &LintResult) -> Document {
 fn answer(result: &LintResult, all: &[&LintFinding]) -> String {
     let files = result.subject();
     let Some(worst) = all.first() else { return format!("Nothing is wrong in {files}") };
-    let counts = result.counts();
-    let counts = match counts.as_slice() {
-        [several @ .., last] if !several.is_empty() => format!("{} and {last}", several.join(", ")),
-        few => few.concat(),
-    };
+    let counts = listed(&result.counts());
     if worst.severity == LintSeverity::Info {
         return format!("{counts} in {files}, and nothing worse");
     }

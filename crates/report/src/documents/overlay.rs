@@ -6,6 +6,7 @@ mod loads;
 mod studies;
 
 use hoptax_result::{Body, Environment, LoadBody, LoadResult, Loosened, StudyBody, StudyResult, Verdict};
+use hoptax_text::list::listed;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,7 +16,6 @@ use crate::document::{Document, Judgement, Next, Section};
 use crate::environment::differences::{
     Difference, Property, differences, of_envelope, of_limits, of_plan, sentence,
 };
-use crate::findings::listed;
 use crate::kind::Head;
 use crate::numbers::grouped;
 use crate::table::{Cell, Column, Row, Table};

@@ -8,9 +8,9 @@ use hoptax_result::{
     SizedProxy, Verdict,
 };
 use hoptax_text::command_line::{option, path_options, path_word};
+use hoptax_text::list::listed;
 
 use crate::document::{Block, Document, FindingText, IN_DETAILS, Judgement, Next, Section};
-use crate::findings::listed;
 use crate::numbers::{grouped, percent};
 use crate::quantity::Quantity;
 use crate::rows::MIB;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hoptax_result::{ClusterEnvironment, CpuTimeSource, Environment, Loosened, Program};
+use hoptax_text::list::listed;
 use serde_json::Value;
 
 use super::{memory, numbers};
-use crate::findings::listed;
 use crate::provenance::version;
 
 /// Two related properties: a different digest adds nothing if the versions already differ.

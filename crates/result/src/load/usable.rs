@@ -1,5 +1,7 @@
 //! States in one sentence which numbers of a load's result may be used.
 
+use hoptax_text::list::listed;
+
 use super::{Imported, Known, LoadResult, TimeOf};
 use crate::{Stated, Verdict};
 
@@ -45,11 +47,9 @@ impl LoadResult {
         let part = |(state, one, several): (State, &str, &str)| {
             let names: Vec<&str> =
                 numbers.iter().filter(|(_, its)| *its == state).map(|(name, _)| name.as_str()).collect();
-            let (last, others) = names.split_last()?;
             // Counts, rates and times are plural.
-            let is_one = others.is_empty() && last.starts_with('p');
-            let begin = if others.is_empty() { String::new() } else { format!("{} and ", others.join(", ")) };
-            Some(format!("{begin}{last} {}", if is_one { one } else { several }))
+            let is_one = matches!(names.as_slice(), [only] if only.starts_with('p'));
+            (!names.is_empty()).then(|| format!("{} {}", listed(&names), if is_one { one } else { several }))
         };
         parts.into_iter().filter_map(part).collect::<Vec<_>>().join("; ")
     }

@@ -1,12 +1,12 @@
 //! The charts of a load: its times by quantile, their distribution, its course, and the outcomes of its requests.
 
 use hoptax_result::{Finding, Histogram, Known, LoadHistograms, LoadResult, Severity, TimeOf};
+use hoptax_text::list::listed;
 
 use super::counts::{Counts, LEAST_ABOVE, NS_PER_US};
 use super::{bands, course, errors, flow, phases, quantity};
 use crate::chart::{Axis, Chart, Distribution, Distributions, Line, Point, Scale, Series, Tone, drawn};
 use crate::document::{Block, Section};
-use crate::findings::listed;
 use crate::histograms::{binned, recorded};
 use crate::numbers::grouped;
 use crate::quantity::Quantity;

@@ -3,6 +3,7 @@
 use hoptax_result::{
     Interval, SizeMoney, SizePoint, SizeResult, SizeSide, SizedCall, SizedFunction, SizedService, Verdict,
 };
+use hoptax_text::list::listed;
 
 use super::{cores, number};
 use crate::chart::{
@@ -10,7 +11,6 @@ use crate::chart::{
     WaterfallPart, WaterfallTotal, drawn,
 };
 use crate::document::{Block, Section};
-use crate::findings::listed;
 use crate::quantity::Quantity;
 
 /// Maximum number of drawn services. Among more, a reader would not find one.

@@ -1,0 +1,37 @@
+//! Lists of words in a sentence.
+
+use std::borrow::Borrow;
+use std::fmt::Display;
+
+/// Words that all hold: `a, b and c`.
+pub fn listed<T: Borrow<str> + Display>(words: &[T]) -> String {
+    joined(words, "and")
+}
+
+/// Words of which one holds: `a, b or c`.
+pub fn alternatives<T: Borrow<str> + Display>(words: &[T]) -> String {
+    joined(words, "or")
+}
+
+fn joined<T: Borrow<str> + Display>(words: &[T], conjunction: &str) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.to_string(),
+        [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conjunction_is_before_the_last_of_several_words() {
+        let cases: [(&[&str], &str); 4] =
+            [(&[], ""), (&["a"], "a"), (&["a", "b"], "a and b"), (&["a", "b", "c"], "a, b and c")];
+        for (words, expected) in cases {
+            assert_eq!(listed(words), expected);
+        }
+        assert_eq!(alternatives(&["a", "b", "c"]), "a, b or c");
+    }
+}
