@@ -217,9 +217,15 @@ fn a_true_or_unknown_condition_is_exit_code_1_and_a_void_result_is_4() {
     let (_origin, url) = origin(&[]);
     let load = |conditions: &[&str]| {
         let flags = conditions.iter().flat_map(|condition| ["--fail-on", *condition]);
-        let loose = "offered-share=0.001 own-lag-fail-us=1e9 load-deviation=100 run-delay-fail=1 steal-fail=1 \
-                     steady-change-fail=1e9";
-        let loose = loose.split(' ').flat_map(|threshold| ["--threshold", threshold]);
+        let loose = [
+            "offered-share=0.001",
+            "own-lag-fail-us=1e9",
+            "load-deviation=100",
+            "run-delay-fail=1",
+            "steal-fail=1",
+            "steady-change-fail=1e9",
+        ];
+        let loose = loose.into_iter().flat_map(|threshold| ["--threshold", threshold]);
         let fixed =
             ["load", "-q", "1000", "-c", "8", "-n", "500", "--percentiles", "75", "--json", "-", &url];
         let ran = run(fixed.into_iter().chain(UNHURRIED).chain(loose).chain(flags));

@@ -42,8 +42,16 @@ fn the_whole_and_every_arm_answer_and_the_parts_act() {
         assert!(arm.ends_with("10 of status 200"), "{arms:#?}");
     }
     let activity = section(&ran.stdout, "Activity of the parts");
-    let parts = "users authorization cors to-file envoy.tracers.zipkin envoy.transport_sockets.tls cart";
-    for part in parts.split(' ') {
+    let parts = [
+        "users",
+        "authorization",
+        "cors",
+        "to-file",
+        "envoy.tracers.zipkin",
+        "envoy.transport_sockets.tls",
+        "cart",
+    ];
+    for part in parts {
         let line = activity.iter().find(|line| line.contains(&format!("  {part}  ")));
         assert!(line.is_some_and(|line| line.contains('+')), "{part}: {activity:#?}");
     }

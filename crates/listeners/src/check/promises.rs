@@ -95,7 +95,7 @@ impl Subject<'_> {
 
 /// Returns true if a condition leads to retries.
 fn has(retry: &Retry, condition: &str) -> bool {
-    retry.conditions.split(',').any(|one| one == condition)
+    retry.conditions.iter().any(|one| one == condition)
 }
 
 /// Compares a time with the promised range. It counts as too long only if a busy machine cannot explain the excess.

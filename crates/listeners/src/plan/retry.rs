@@ -28,7 +28,7 @@ const CONDITIONS: [&str; 15] = [
 /// Conditions and number of retries of requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
-    pub(crate) conditions: String,
+    pub(crate) conditions: Vec<String>,
     pub(crate) retries: u32,
     /// The timeout of each try, if the file states it.
     pub(crate) per_try: Option<Duration>,
@@ -66,9 +66,9 @@ impl Resolver<'_> {
         };
         let retries = section.num_retries.unwrap_or(1);
         self.check_retry(section, retries, listener.timeout, &path);
-        let conditions = section.retry_on.clone().filter(|_| retries > 0)?;
+        let conditions = section.retry_on.as_deref().filter(|_| retries > 0)?;
         Some(Retry {
-            conditions: conditions.split(',').map(str::trim).collect::<Vec<_>>().join(","),
+            conditions: conditions.split(',').map(|one| one.trim().to_owned()).collect(),
             retries,
             per_try: section.per_try_timeout,
             status_codes: section.retriable_status_codes.iter().map(|code| code.0).collect(),

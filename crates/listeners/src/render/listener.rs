@@ -283,7 +283,7 @@ fn route(listener: &Listener, one: &Route) -> Value {
 
 fn retry_policy(retry: &Retry, route: &Route) -> Value {
     let mut policy = json!({
-        "retry_on": retry.conditions,
+        "retry_on": retry.conditions.join(","),
         "num_retries": retry.retries,
         "per_try_timeout": retry.per_try(route.timeout).in_seconds(),
         "retry_host_predicate": [{

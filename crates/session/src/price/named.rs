@@ -210,8 +210,15 @@ mod tests {
     fn functions_that_are_one_extension_have_a_form() {
         let catalogue = Catalogue::load().unwrap();
         let form_of = |id: &str| form(catalogue.get(id).unwrap());
-        let ids = "jwt ext-authz/grpc ext-authz/http compress/gzip add-header/wasm rate-limit/global";
-        for id in ids.split(' ') {
+        let ids = [
+            "jwt",
+            "ext-authz/grpc",
+            "ext-authz/http",
+            "compress/gzip",
+            "add-header/wasm",
+            "rate-limit/global",
+        ];
+        for id in ids {
             assert!(form_of(id).is_some(), "{id}");
         }
         assert!(form_of("route/path").is_none());

@@ -45,7 +45,8 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
             Promise::new(about, said, obstacle.clone(), Failure { answer, tries })
         })
         .collect();
-    let others: Vec<&str> = retry.conditions.split(',').filter(|one| failure(retry, one).is_none()).collect();
+    let conditions = retry.conditions.iter().map(String::as_str);
+    let others: Vec<&str> = conditions.filter(|one| failure(retry, one).is_none()).collect();
     if !others.is_empty() {
         let others = others.join("`, `");
         let said = format!("a request that fails with `{others}` is tried {tries} times");
@@ -57,7 +58,7 @@ pub(super) fn promises(subject: &Subject<'_>) -> Vec<Promise> {
 
 /// The retry conditions that a response can trigger, each with such an answer.
 pub(super) fn failures(retry: &Retry) -> Vec<(&str, Answer)> {
-    retry.conditions.split(',').filter_map(|one| Some((one, failure(retry, one)?))).collect()
+    retry.conditions.iter().filter_map(|one| Some((one.as_str(), failure(retry, one)?))).collect()
 }
 
 /// Returns an answer that triggers a condition; none if no response does.
