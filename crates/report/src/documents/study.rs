@@ -1,15 +1,16 @@
-//! The document of a study, and of several sittings of one.
+//! The document of a study.
 
 mod costs_so_far;
 mod headlines;
 mod mesh;
 mod next;
+mod sittings;
 mod sittings_chart;
 mod wake_ups;
 
 use hoptax_result::{
-    ArmKind, ArmResult, Bound, CostMeasure, HoldsFor, Interval, LoadSpec, Loop, RoundMeasure, SittingArm,
-    SittingsResult, StudyBody, StudyResult, Verdict,
+    ArmKind, ArmResult, Bound, CostMeasure, Interval, LoadSpec, Loop, RoundMeasure, StudyBody, StudyResult,
+    Verdict,
 };
 
 use crate::chart::Chart;
@@ -18,21 +19,19 @@ use crate::document::{Block, CheckText, Document, FindingText, Judgement, Sectio
 use crate::in_use::by_load_charts;
 use crate::layers::{bars, flame};
 use crate::load_rate::{at_load, at_loads};
-use crate::next::Next;
 use crate::numbers::{counted, level, percent_difference};
 use crate::quantity::{Basis, Quantity};
 use crate::rows::{OF_SLICES, Row, baselines, own_load, rows, to_other};
 use crate::side::{levels_by_load, side_tables, work};
 use crate::table::{Cell, Column, Row as DocumentRow, Table};
-use crate::{
-    by_load, findings, kind, known, levels, load_rate, published, sittings as by_sitting, timeline, usable,
-    words,
-};
+use crate::{by_load, findings, kind, known, levels, load_rate, published, timeline, usable, words};
 
 use next::{Asked, next};
 
 pub use costs_so_far::{TextTable, costs_so_far};
 pub use next::GivenStudy;
+pub use sittings::sittings;
+pub(super) use sittings::stored_sittings;
 
 /// The document of a study with an unknown file and run folder. No next step measures it again.
 pub fn study(result: &StudyResult) -> Document {
@@ -134,70 +133,6 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
 pub(crate) fn table_so_far(result: &StudyResult) -> Option<Table> {
     let is_timeline = result.plan.timeline.is_some();
     if is_timeline { None } else { table(result, &rows(result)) }
-}
-
-/// The document of several sittings: all of them combined as the study `one`, and CPU time by sitting. The next step is another sitting, if
-/// the study is built in: the file of any other is not known.
-pub fn sittings(result: &SittingsResult, one: &StudyResult, is_built_in: bool) -> Document {
-    let mut document = named_study(one, is_built_in);
-    document.sections.insert(0, sittings_section(result, Some(one)));
-    document
-}
-
-/// The document of several sittings without the result of their study, with a next step as in [`sittings`].
-pub(super) fn stored_sittings(result: &SittingsResult, is_built_in: bool) -> Document {
-    let answer = answer_of_sittings(result);
-    let mut document = Document::new(format!("sittings of {}", result.study), "", answer);
-    let usable = usable::of_whole("the costs", result.verdict, &result.findings);
-    document.verdict = Some(Judgement { verdict: result.verdict, usable });
-    document.findings = FindingText::all(&result.findings);
-    document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next();
-    let another =
-        || Next::sitting(&result.study, "measures another sitting, some hours later, and combines all");
-    document.next = is_built_in.then(another);
-    document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
-    document.plots.extend(sittings_chart::chart(result));
-    document.sections.push(sittings_section(result, None));
-    document
-}
-
-/// The arm with the highest cost over all sittings, and the scope of its interval.
-fn answer_of_sittings(result: &SittingsResult) -> Vec<String> {
-    let sittings = counted(result.sittings.len() as u64, "sitting");
-    let cost = |arm: &SittingArm, measure: CostMeasure| {
-        let cost = arm.costs.iter().find(|cost| cost.measure == measure && cost.load.is_none())?;
-        cost.combined
-    };
-    let us = |arm: &SittingArm| cost(arm, CostMeasure::CpuUs);
-    let estimate = |arm: &SittingArm| us(arm).map_or(f64::NEG_INFINITY, |cost| cost.estimate);
-    let dearest = result.arms.iter().max_by(|one, other| estimate(one).total_cmp(&estimate(other)));
-    let Some((arm, us)) = dearest.and_then(|arm| Some((arm, us(arm)?))) else {
-        return vec![format!("{sittings} of {}: no sitting states a cost in CPU time", result.study)];
-    };
-    let share = cost(arm, CostMeasure::CpuShare)
-        .map_or_else(String::new, |share| format!("{}, ", percent_difference(&share)));
-    let holds_for = match result.holds_for {
-        HoldsFor::Machine => "costs hold for this machine",
-        HoldsFor::Sitting => "costs hold for one sitting only",
-    };
-    vec![
-        format!(
-            "`{}` adds most to `{}`: {share}{} us of CPU time per request",
-            arm.id,
-            arm.compared_with,
-            crate::numbers::difference(&us)
-        ),
-        format!("{sittings} of {}: {holds_for}", result.study),
-    ]
-}
-
-fn sittings_section(result: &SittingsResult, one: Option<&StudyResult>) -> Section {
-    let mut blocks = vec![Block::Lines(by_sitting::sittings(result)), Block::Note(by_sitting::holds(result))];
-    for table in by_sitting::tables(result, one, &by_sitting::CPU) {
-        blocks.push(Block::Note(words::capitalised(&table.title)));
-        blocks.push(Block::Table(table));
-    }
-    Section::new(by_sitting::HEADING, blocks)
 }
 
 /// Returns the cost of plain proxying, and the arm that adds most to it. For a study that is void or incomplete, the reason comes first.
