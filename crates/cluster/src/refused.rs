@@ -1,5 +1,6 @@
 //! Reasons why there is no dump, or no agents in pods, each with advice.
 
+use hoptax_text::list::named;
 use hoptax_text::nearest::{hint, nearest, suggestion};
 
 use crate::admin::Admin;
@@ -459,10 +460,8 @@ fn no_dump(context: &str, pod: &PodName, Admin { container, port, source }: &Adm
 
 /// Names in backticks. If there are too many, the first of them and the number of the others.
 fn listed(names: &[String]) -> String {
-    let (shown, more) = names.split_at(names.len().min(MOST_LISTED));
-    let quoted: Vec<String> = shown.iter().map(|name| format!("`{name}`")).collect();
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    format!("{}{more}", quoted.join(", "))
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    named(&quoted, MOST_LISTED)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use hoptax_result::{
     Bound, BoundShare, ComparedMeasure, ComparedSubject, ComparisonBody, CostMeasure, Decision, Interval,
     KeyDifference, PartDifference, SubjectName,
 };
+use hoptax_text::list::named;
 
-use crate::findings::named;
 use crate::load_rate::at_loads;
 use crate::more_rounds;
 use crate::numbers::{counted, decimals, difference, grouped, or_dash, percent, percent_difference, short};

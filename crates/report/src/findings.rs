@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hoptax_result::{Finding, Severity, StudyResult, Verdict};
-use hoptax_text::list::listed;
+use hoptax_text::list::{listed, named};
 
 use crate::numbers::{Piece, grouped, pieces};
 
@@ -179,15 +179,6 @@ fn states(finding: &Finding, number: f64) -> bool {
             text.replace(',', "").parse().is_ok_and(|value| is_it(value, decimals))
         }),
     })
-}
-
-/// The first `most` names, and the number of the others.
-pub(crate) fn named<T: AsRef<str>>(names: &[T], most: usize) -> String {
-    let first = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
-    match names.len().saturating_sub(most) {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
 }
 
 /// The checks with these ids as text, each once; none if there are none.

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use hoptax_text::list::named;
 use serde_json::{Value, json};
 
 use super::{Context, described_address, described_server, socket_address};
@@ -89,10 +90,7 @@ fn adapt_cluster(context: &mut Context<'_>, pointer: &str, services: &BTreeSet<S
     let what = if addresses.is_empty() {
         format!("{kind} cluster `{name}`")
     } else {
-        let first = addresses.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-        let more = addresses.len().saturating_sub(3);
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        format!("{kind} cluster `{name}` ({first}{more})")
+        format!("{kind} cluster `{name}` ({})", named(&addresses, 3))
     };
     let is_provided = text(node, "/lb_policy").eq_ignore_ascii_case("CLUSTER_PROVIDED");
     if let Some(node) = context.tree.pointer_mut(pointer) {

@@ -2,6 +2,7 @@
 //! distribution of responses.
 
 use hoptax_result::{Finding, LoadResult, Measured, Severity, grouped, percent};
+use hoptax_text::list::named;
 
 use crate::check::Check;
 use crate::thresholds;
@@ -13,20 +14,18 @@ pub(super) const APART: Check<LoadResult> = Check {
     source: "Nighthawk's histogram per worker; limits: four standard deviations of the median's rank, and a fifth of the median",
     judge: |result, _| {
         let found = result.apart.iter().map(|apart| {
-            let numbers: Vec<String> = apart.numbers.iter().take(10).map(u32::to_string).collect();
-            let more = apart.numbers.len().saturating_sub(10);
+            let numbers: Vec<String> = apart.numbers.iter().map(u32::to_string).collect();
             let ratio = apart.p50_us / apart.others_p50_us;
             Finding::new(
                 "apart",
                 Severity::Warn,
                 Measured::count(ratio, 1.2, "times"),
                 format!(
-                    "{} of {} {}s (number {}{}) are slower: p50 is {} us, that of the others {} us",
+                    "{} of {} {}s (number {}) are slower: p50 is {} us, that of the others {} us",
                     apart.numbers.len(),
                     apart.total,
                     apart.of,
-                    numbers.join(", "),
-                    if more > 0 { format!(" and {more} more") } else { String::new() },
+                    named(&numbers, 10),
                     grouped(apart.p50_us, 0),
                     grouped(apart.others_p50_us, 0)
                 ),

@@ -1,6 +1,7 @@
 //! The states of the pods of a Job, from what the cluster reports: which agents are starting, which may still start, and which are lost and
 //! why.
 
+use hoptax_text::list::named;
 use serde::Deserialize;
 
 use super::{AgentJob, CONTAINER};
@@ -330,10 +331,8 @@ impl Agent {
 }
 
 fn sentence(Trouble { why, next, .. }: &Trouble, names: &[String]) -> String {
-    let (shown, more) = names.split_at(names.len().min(MOST_NAMED));
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     let pods = if names.len() == 1 { "agent pod" } else { "each of the agent pods" };
-    format!("{pods} {}{more} {why}; {next}", shown.join(", "))
+    format!("{pods} {} {why}; {next}", named(names, MOST_NAMED))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use hoptax_result::{
     ArmKind, ArmResult, Bound, CostMeasure, Interval, LoadSpec, Loop, RoundMeasure, StudyBody, StudyResult,
     Verdict,
 };
+use hoptax_text::list::named;
 
 use crate::chart::Chart;
 use crate::costs::costs as all_costs;
@@ -120,13 +121,10 @@ pub fn so_far(result: &StudyResult) -> Option<String> {
         .filter(|row| row.arm.kind == ArmKind::Function && !row.arm.is_control())
         .filter_map(cost)
         .collect();
-    let more = costs.len().saturating_sub(SO_FAR);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let rounds = counted(result.plan.rounds_completed.into(), "round");
     let load = result.plan.cpu_load().map_or_else(String::new, |load| format!(" {}", at_load(load)));
-    let shown: Vec<String> = costs.into_iter().take(SO_FAR).collect();
-    let shown = (!shown.is_empty()).then(|| shown.join(", "))?;
-    Some(format!("CPU time that arms add{load}, after {rounds}: {shown}{more}"))
+    let shown = named(&costs, SO_FAR);
+    (!costs.is_empty()).then(|| format!("CPU time that arms add{load}, after {rounds}: {shown}"))
 }
 
 /// The table of costs of a running study; none without a cost, and for a timeline, which compares no arms.

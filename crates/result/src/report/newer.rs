@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use hoptax_text::list::named;
 use schemars::schema_for;
 use serde_json::{Map, Value};
 
@@ -22,18 +23,14 @@ pub(super) fn leave_out_unknown<T: Body>(fields: &mut Map<String, Value>) -> BTr
 
 /// The note on a file of hoptax `version`; none if nothing was left out.
 pub(super) fn newer_file(version: &str, left_out: &BTreeSet<String>) -> Option<Finding> {
-    let named: Vec<&str> = left_out.iter().take(NAMED).map(String::as_str).collect();
-    if named.is_empty() {
+    if left_out.is_empty() {
         return None;
     }
-    let rest = match left_out.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let names: Vec<String> = left_out.iter().map(|name| format!("`{name}`")).collect();
     let message = format!(
-        "hoptax {version} wrote this result, and this hoptax {} left out what it does not know: `{}`{rest}",
+        "hoptax {version} wrote this result, and this hoptax {} left out what it does not know: {}",
         Program::this().version,
-        named.join("`, `")
+        named(&names, NAMED)
     );
     let measured = Measured::count(left_out.len() as f64, 0.0, "fields");
     let advice = format!("Read it with hoptax {version} or a later one to have all of it.");

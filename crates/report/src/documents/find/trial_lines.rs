@@ -1,9 +1,9 @@
 //! Lines about the trials of a search while it runs.
 
 use hoptax_result::{FindTrial, LoadResult};
+use hoptax_text::list::named;
 
 use super::value;
-use crate::findings::named;
 use crate::numbers::rate;
 
 /// A short line that describes a trial: the value of one objective, the first that failed if any did, and the outcome.

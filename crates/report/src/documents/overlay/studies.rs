@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, Interval, StudyResult};
+use hoptax_text::list::named;
 
 use super::Named;
 use super::decided::{Compared, Found, MARGIN_SHARE, chart, decided, notes, table as differences};
 use crate::chart::{Chart, Outcome, OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
 use crate::document::{Block, Document, Section};
-use crate::findings::named;
 use crate::numbers::counted;
 use crate::quantity::Quantity;
 use crate::rows::{Asked, arm_level, baselines, cell, reference_level, rows, unit_name};
