@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hoptax_session::targets::{AllowedTarget, AllowedTargets, is_loopback};
 use hoptax_session::token::Token;
-use hoptax_session::{Failure, Interrupt};
+use hoptax_session::{Failure, Interrupt, machine};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
@@ -76,10 +76,7 @@ impl Agent {
                 "an agent needs the targets that loads may go to: `--allow-target HOST:PORT`",
             ));
         }
-        let failed = |error| Failure::cannot_listen(listen, error);
-        let listener = TcpListener::bind(listen).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let (listener, address) = machine::listen(listen)?;
         let engine = Engine::new(AllowedTargets::named_alone(targets, address));
         Ok(Self { listener, address, engine, token, deadline })
     }
@@ -94,12 +91,8 @@ impl Agent {
     /// # Errors
     /// When a controller disappears without a goodbye, when the deadline ends a load, and when a system call fails that serving needs.
     pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
-        // One thread serves. Loads have their own threads, to which the other processors are left.
-        let runtime =
-            Builder::new_current_thread().enable_io().enable_time().build().map_err(Failure::environment)?;
-        let served = runtime.block_on(self.serve_all(interrupt));
-        runtime.shutdown_background();
-        served
+        // Loads have their own threads, to which the other processors are left.
+        on_this_thread(self.serve_all(interrupt))
     }
 
     async fn serve_all(self, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -139,6 +132,15 @@ impl Agent {
             }
         }
     }
+}
+
+/// Serves with one thread, which is this one.
+pub(crate) fn on_this_thread(serving: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime =
+        Builder::new_current_thread().enable_io().enable_time().build().map_err(Failure::environment)?;
+    let served = runtime.block_on(serving);
+    runtime.shutdown_background();
+    served
 }
 
 /// The result of the agent after the end of a conversation; None if it waits for another controller.

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use hoptax_host::container_groups::{ContainerId, Groups};
 use hoptax_session::targets::is_loopback;
-use hoptax_session::{Failure, Interrupt};
+use hoptax_session::{Failure, Interrupt, machine};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
 
+use crate::agent::on_this_thread;
 use crate::controller::Stream;
 use crate::frame::{self, MAX_BYTES};
 
@@ -68,10 +68,7 @@ impl Reader {
         let shown = groups.display();
         let groups = Groups::open(groups)
             .map_err(|error| Failure::environment(format!("cannot read `{shown}`: {error}")))?;
-        let failed = |error| Failure::cannot_listen(listen, error);
-        let listener = TcpListener::bind(listen).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let (listener, address) = machine::listen(listen)?;
         Ok(Self { listener, address, groups })
     }
 
@@ -85,11 +82,7 @@ impl Reader {
     /// # Errors
     /// When a system call fails that answering needs.
     pub fn run(self, interrupt: &Interrupt) -> Result<(), Failure> {
-        let runtime =
-            Builder::new_current_thread().enable_io().enable_time().build().map_err(Failure::environment)?;
-        let served = runtime.block_on(self.serve_all(interrupt));
-        runtime.shutdown_background();
-        served
+        on_this_thread(self.serve_all(interrupt))
     }
 
     async fn serve_all(self, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -185,6 +178,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncWriteExt, duplex};
+    use tokio::runtime::Builder;
 
     use super::*;
 

@@ -135,11 +135,7 @@ impl Server {
     pub fn bind(options: Options) -> Result<Self, Failure> {
         options.check()?;
         History::new(options.store.clone(), options.on_update).check()?;
-        let failed = |error| Failure::cannot_listen(options.listen, error);
-        let listener = TcpListener::bind(options.listen).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        // The system may have chosen the port.
+        let (listener, address) = machine::listen(options.listen)?;
         let app = Options { listen: address, ..options }.app();
         Ok(Self { listener, address, app })
     }

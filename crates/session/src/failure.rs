@@ -1,9 +1,8 @@
 //! The error that ends a command, with the kind that decides its exit code.
 
 use std::error::Error;
-use std::net::SocketAddr;
+use std::fmt;
 use std::path::Path;
-use std::{fmt, io};
 
 use hoptax_certs::folder::FolderError;
 use hoptax_origin::OriginError;
@@ -55,11 +54,6 @@ impl Failure {
     /// The failure of a command that cannot write a file.
     pub fn cannot_write(path: &Path, error: impl fmt::Display) -> Self {
         Self::environment(format!("cannot write `{}`: {error}", path.display()))
-    }
-
-    /// The failure of a command that cannot listen on an address, with what to do.
-    pub fn cannot_listen(address: SocketAddr, source: io::Error) -> Self {
-        Self::environment(OriginError::Listen { address, source })
     }
 
     /// The end of a command whose measurement supports no answer.

@@ -1,5 +1,7 @@
 //! Probes the machine before a study begins, and keeps its processors from halting.
 
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
 
 use hoptax_host::awake::Awake;
@@ -7,6 +9,7 @@ use hoptax_host::child;
 use hoptax_host::limits;
 use hoptax_host::machine::judgement::{advice, should_never_halt, supported_measurements};
 use hoptax_host::processors::Placement;
+use hoptax_origin::OriginError;
 use hoptax_plan::plan::Plan;
 use hoptax_plan::suit;
 use hoptax_result::{MachineProbe, MachineSpeeds, counted, grouped};
@@ -40,6 +43,20 @@ pub fn allow_connections(connections: usize) -> Result<(), Failure> {
 /// the limit then allows.
 pub fn most_connections(wanted: usize) -> usize {
     limits::most_connections(wanted as u64) as usize
+}
+
+/// Listens on an address without accepting connections, and returns it with the port that the system may have chosen.
+///
+/// # Errors
+/// When it cannot be listened on, with what to do.
+pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listening = || -> io::Result<(TcpListener, SocketAddr)> {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let bound = listener.local_addr()?;
+        Ok((listener, bound))
+    };
+    listening().map_err(|source| Failure::environment(OriginError::Listen { address, source }))
 }
 
 /// Limits each process that measurements start from now on, and prevents core files. A program that measures inputs of strangers calls
