@@ -41,7 +41,7 @@ pub use assemble::{Configuration, Duplicate, Loaded, Text};
 pub use given::choices;
 pub use lab::Lab;
 pub use lines::Way;
-pub use outside::{is_loopback, leads_to, outside_addresses};
+pub use outside::{is_loopback, leads_to};
 pub use place::{Place, Problem, Problems};
 pub use read::{Partly, of_value, read, read_partly};
 pub use refusal::Refusal;

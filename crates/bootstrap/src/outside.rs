@@ -48,7 +48,7 @@ const AGGREGATES: [&str; 2] =
     ["envoy.clusters.aggregate", "envoy.extensions.clusters.aggregate.v3.ClusterConfig"];
 
 /// The pointers of all addresses in a bootstrap that are neither on loopback nor in `folder`: sockets, pipes and URIs.
-pub fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
+pub(crate) fn outside_addresses(bootstrap: &Value, folder: &Path) -> Vec<String> {
     tree::find(bootstrap, &|pointer, node| {
         is_address(node) && !is_local(node, folder) || is_outside_uri(pointer, node)
     })

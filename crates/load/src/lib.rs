@@ -87,7 +87,7 @@ pub use lookups::{AddressUpdates, HostPort, Refresh};
 pub use negotiate::negotiate;
 pub use pace::{MAX_RATE, Pace, StagePlan};
 pub use peer::Peer;
-pub use pool::{MAX_QUEUE, PoolOrder, Pooling, WhenBusy, WhenLate};
+pub use pool::{PoolOrder, Pooling, WhenBusy, WhenLate};
 pub use protocol::{Content, EncodeError, Protocol};
 pub use recording::Recording;
 pub use resolve::{Family, Lookup, ResolveError, Resolver, StaticAddress};

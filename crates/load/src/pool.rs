@@ -63,7 +63,7 @@ impl FromStr for PoolOrder {
 }
 
 /// Maximum length of a limited queue. It stores each request, in 40 bytes.
-pub const MAX_QUEUE: u32 = 1_000_000;
+const MAX_QUEUE: u32 = 1_000_000;
 
 /// Treatment of a request that is due while every connection is busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

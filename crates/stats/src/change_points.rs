@@ -5,9 +5,9 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
 /// Minimum number of values at each level; fewer than three are a spike.
-pub const SHORTEST_LEVEL: usize = 3;
+const SHORTEST_LEVEL: usize = 3;
 /// Number of latest values that are examined. The effort grows with its square.
-pub const LONGEST_SERIES: usize = 1_000;
+const LONGEST_SERIES: usize = 1_000;
 /// Permutations of a test.
 const PERMUTATIONS: usize = 999;
 /// The seed of the permutations, so that equal series have equal results.

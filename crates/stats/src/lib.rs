@@ -102,7 +102,7 @@ mod stored_reference;
 mod weighted;
 
 pub use chance::{chance_of_difference, standard_error};
-pub use change_points::{ChangePoint, LONGEST_SERIES, SHORTEST_LEVEL, change_points};
+pub use change_points::{ChangePoint, change_points};
 pub use decision::{DECISIVE, decide, decide_by_interval};
 pub use dunnett::{CostsAgainstReference, dunnett};
 pub use event_share::{EventCount, event_share};
@@ -130,9 +130,7 @@ pub use quantile_cost::{
 pub use random_effects::{MachineCost, Sitting, random_effects};
 pub use rank_correlation::serial_correlation;
 pub use ratio::{RatioRound, ratio_over_rounds};
-pub use scalability::{
-    FittedPoint, MIN_ROUNDS, MIN_SIZES, NoScalability, Scalability, SizedRates, scalability,
-};
+pub use scalability::{FittedPoint, MIN_SIZES, NoScalability, Scalability, SizedRates, scalability};
 pub use sequential::{
     LOOK_CONFIDENCE, OF_COST, half_width_after, looks, precise_enough, rounds_needed, scaled_half_width,
 };

@@ -15,7 +15,7 @@ use spread::{FreeCurve, Rounds};
 /// Different sizes that a fit needs: one more than the law has numbers.
 pub const MIN_SIZES: usize = 4;
 /// Rounds that the intervals need. The simulations of `tests/scalability_coverage.rs` begin at this number.
-pub const MIN_ROUNDS: usize = 5;
+const MIN_ROUNDS: usize = 5;
 /// Nothing is stated at larger sizes than this multiple of the largest one measured.
 const REACH: f64 = 2.0;
 /// Deviations up to this share are errors of rounding.

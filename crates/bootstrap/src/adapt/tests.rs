@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{EDGE, adapted, configuration, lab, nested};
 use crate::missing_extension;
-use crate::outside::finding_clusters;
-use crate::outside_addresses;
+use crate::outside::{finding_clusters, outside_addresses};
 
 #[test]
 fn every_replacement_names_its_line() {
