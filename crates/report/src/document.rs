@@ -34,8 +34,7 @@ pub struct Document {
     pub(crate) measured: Option<Provenance>,
     /// The answer in one or two sentences, with its interval.
     pub(crate) answer: Vec<String>,
-    /// Of two studies, the changes from the first to the second, then what else differs, without the names of the runs; empty without a
-    /// number that both have, and of all other documents.
+    /// Of two studies, what changed from the first to the second, then what else differs; empty without a number that both have.
     pub(crate) changes: Vec<String>,
     /// The verdict; none for results that no check judges.
     pub(crate) verdict: Option<Judgement>,

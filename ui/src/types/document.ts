@@ -95,7 +95,7 @@ export interface Document {
    */
   answer: string[];
   /**
-   * Of two studies, the changes from the first to the second, then what else differs, without the names of the runs; empty without a number that both have, and of all other documents.
+   * Of two studies, what changed from the first to the second, then what else differs; empty without a number that both have.
    */
   changes: string[];
   /**
