@@ -63,6 +63,22 @@ impl Default for ClientTls {
 }
 
 impl ClientTls {
+    /// The first option that differs from what a client does without options, as users write it.
+    pub(crate) fn first_option(&self) -> Option<&'static str> {
+        let Self { authorities, trusts_all, identity, server_name, versions, ciphers, groups, resumes } = self;
+        let given = [
+            (authorities.is_some(), "--ca"),
+            (*trusts_all, "--insecure"),
+            (identity.is_some(), "--cert"),
+            (server_name.is_some(), "--server-name"),
+            (*versions != Versions::Both, "--tls-version"),
+            (!ciphers.is_empty(), "--tls-ciphers"),
+            (!groups.is_empty(), "--tls-groups"),
+            (!resumes, "--tls-resumption"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
     /// The configuration of connections that offer `alpn`.
     pub(crate) fn config(&self, alpn: Option<&[u8]>) -> Result<Arc<ClientConfig>, Failure> {
         let authorities = match &self.authorities {

@@ -137,8 +137,9 @@ fn tcp_is_answered_plain_and_over_tls() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&["--tcp-request-size", "100", "--default", "size=3000&delay=1ms"]);
     let ca = lab.file("ca.pem");
-    for url in [format!("tcp://{address}"), format!("tls://{address}")] {
-        let result = load(&["--body-size", "100", "--response-size", "3000", "--ca", &ca, &url]);
+    for (scheme, tls) in [("tcp", &[][..]), ("tls", &["--ca", &ca][..])] {
+        let url = format!("{scheme}://{address}");
+        let result = load(&[tls, &["--body-size", "100", "--response-size", "3000", &url]].concat());
         assert!(all_answered(&result), "{result}");
         assert_eq!(result["statuses"], serde_json::json!({}));
     }
@@ -461,6 +462,8 @@ fn invalid_combinations_of_arguments_are_rejected() {
         (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is not a protocol"),
         (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "cannot be used with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
+        (vec!["--ca", "/nonexistent", "http://127.0.0.1:1/"], "no URL uses it: write `https://...`"),
+        (vec!["--insecure", "ws://127.0.0.1:1/"], "no URL uses it: write `wss://...`"),
         (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "unknown cipher suite `NULL`"),
         (
             vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"],
