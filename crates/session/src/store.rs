@@ -51,7 +51,8 @@ impl From<StoreError> for Failure {
             StoreError::NoRun { .. }
             | StoreError::SeveralRuns { .. }
             | StoreError::NotARun { .. }
-            | StoreError::Foreign { .. } => Self::bad_input(error),
+            | StoreError::Foreign { .. }
+            | StoreError::Folder { .. } => Self::bad_input(error),
             // The target folder for the files of a run contains other files.
             StoreError::File { ref source, .. } if source.kind() == ErrorKind::AlreadyExists => {
                 Self::bad_input(error)

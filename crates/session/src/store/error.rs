@@ -50,6 +50,12 @@ pub enum StoreError {
         /// The kind of the file.
         what: String,
     },
+    /// The path is that of a folder.
+    #[error("`{}` is a folder: name a file, such as `{}`", path.display(), path.join("store.sqlite").display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Another process has the store open, so it cannot be salvaged now.
     #[error("the store `{}` is damaged, and another hoptax uses it: run this again when that has ended", path.display())]
     InUse {
