@@ -60,6 +60,17 @@ fn a_load_that_is_interrupted_before_its_first_measured_request_has_no_counts() 
 }
 
 #[test]
+fn one_answered_request_is_singular() {
+    let mut result = fixture::load();
+    (result.book.planned, result.book.answered) = (1, 1);
+    let text = text_of(&result);
+    assert!(text.contains("\n1 of 1 planned requests was answered, "), "{text}");
+    result.imported = Some(imported("ab"));
+    let text = text_of(&result);
+    assert!(text.contains("\n1 request was answered, "), "{text}");
+}
+
+#[test]
 fn lookups_during_a_load_are_counted_in_the_summary() {
     let mut result = fixture::load();
     result.plan.network.resolve_every_s = Some(10.0);
