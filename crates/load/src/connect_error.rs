@@ -22,6 +22,12 @@ pub enum ConnectError {
         /// The system error.
         source: io::Error,
     },
+    /// The server has no socket for datagrams, which HTTP/3 needs.
+    #[error("nothing serves HTTP/3 on UDP {address}; try --protocol http2")]
+    NoHttp3 {
+        /// The server.
+        address: Peer,
+    },
     /// There is no route to the host.
     #[error(
         "cannot connect to {address}: {source}; no route to host (is it an IPv6 address without a route?)"

@@ -387,6 +387,8 @@ fn a_server_with_another_protocol_is_reported_in_one_line() {
     assert!(refused(&[&format!("ws://{http1}/")]).contains("WebSocket upgrade with status 400"));
     let proofless = sends(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
     assert!(refused(&[&format!("ws://{proofless}/")]).contains("accept key"));
+    let nobody = refused(&["--insecure", "--protocol", "http3", "https://127.0.0.1:1/"]);
+    assert!(nobody.contains("nothing serves HTTP/3 on UDP 127.0.0.1:1; try --protocol http2"), "{nobody}");
     let silent = sends(b"");
     assert!(
         refused(&["--protocol", "http2", &format!("http://{silent}/")]).contains("closed the connection")

@@ -259,6 +259,9 @@ impl Worker {
         let ConnectionError::Socket(error) = error else {
             return ConnectError::Refused { address, reason: error.to_string() };
         };
+        if self.traffic.protocol.has_datagrams() && *error == Errno::CONNREFUSED {
+            return ConnectError::NoHttp3 { address };
+        }
         ConnectError::from_socket(address, wanted, (*error).into())
     }
 }
