@@ -38,10 +38,11 @@ pub const ALL: &[Check<LoadResult>] = &[
     ended::BACKLOG,
     ended::INTERRUPTED,
     offered::OFFERED,
+    // A cause of a load that is not constant, so a screen that has no room for both shows it.
+    lag::CONNECTIONS_BUSY,
     offered::LOAD_CONSTANT,
     offered::CONNECTIONS_LOST,
     lag::SEND_LAG,
-    lag::CONNECTIONS_BUSY,
     releases::ARRIVALS,
     releases::LITTLE,
     errors::ERRORS,

@@ -21,7 +21,9 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
         };
         let names: Vec<&str> = lengthened.iter().map(|one| one.name.as_str()).collect();
         let most = longest(&lengthened);
-        let lag = late.map(|late| format!("send lag p99 was {} us", grouped(late.lag_us, 0)));
+        let lag = late.map(|Late { lag_us, limit_us, .. }| {
+            format!("send lag p99 was {} us, limit {} us", grouped(lag_us, 0), grouped(limit_us, 0))
+        });
         let part = most.map(|most| in_words(most, &names));
         let message: Vec<String> = lag.into_iter().chain(part).collect();
         let measured = match (late, most) {
@@ -149,6 +151,8 @@ mod tests {
         assert_eq!(late(49.0), None);
         assert_eq!(late(51.0), Some(Severity::Warn));
         assert_eq!(late(501.0), Some(Severity::Fail));
+        let (_, result) = fired("send-lag", |result| result.latency.own_lag.p99_us = Some(51.0));
+        assert_eq!(result.findings[0].message, "send lag p99 was 51 us, limit 50 us");
     }
 
     #[test]
@@ -188,8 +192,8 @@ mod tests {
         // Service time counts until the generator read the response.
         assert_eq!(result.service(TimeOf::Percentile(99.0)).ends(), (None, Some(194.0)));
         let message = &result.findings[0].message;
-        let expected = "send lag p99 was 3,000 us; late sends and late reads may have lengthened the p99.9 of response time by up to \
-                        170 us, so p99, p99.9 are only bounds";
+        let expected = "send lag p99 was 3,000 us, limit 500 us; late sends and late reads may have lengthened the p99.9 of response \
+                        time by up to 170 us, so p99, p99.9 are only bounds";
         assert_eq!(message, expected);
         assert_eq!((result.findings[0].bounds, result.findings[0].withholds), (true, false));
     }

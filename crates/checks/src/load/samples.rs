@@ -82,7 +82,7 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
                 severity,
                 Measured::count(count as f64, needed(*nearest, limits), "requests"),
                 format!(
-                    "{}{} {} too few for {}: only {} known",
+                    "{}{} {} too few for {}: {}",
                     counted(count, if pending == 0 { "response" } else { "request" }),
                     if pending == 0 {
                         String::new()
@@ -91,7 +91,12 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
                     },
                     if count == 1 { "is" } else { "are" },
                     names.join(", "),
-                    if names.len() == 1 { "its bounds are" } else { "their bounds are" }
+                    match (names.len(), names.iter().any(|name| is_bounded(result, name))) {
+                        (1, true) => "only its bounds are known",
+                        (_, true) => "only their bounds are known",
+                        (1, false) => "it is not known",
+                        (_, false) => "they are not known",
+                    }
                 ),
                 "run longer or raise the rate",
             )
@@ -283,6 +288,15 @@ fn too_few(result: &LoadResult, limits: &Limits) -> Vec<(f64, String)> {
     few
 }
 
+/// True if there is a bound of the quantile of response time with this name.
+fn is_bounded(result: &LoadResult, name: &str) -> bool {
+    let (mut bounds, mut at_least) = (result.bounds.response, result.latency.response.at_least);
+    let mut usual = QUANTILES.iter().filter(|one| one.name == name);
+    let mut requested = result.percentiles.iter().filter(|one| name_of(one) == name);
+    usual.any(|one| (one.bounds)(&mut bounds).is_some() || (one.at_least)(&mut at_least).is_some())
+        || requested.any(|one| one.response_bounds.is_some() || one.response_at_least_us.is_some())
+}
+
 /// The share of the requests on the thinner side of a quantile.
 fn rarer(p: f64) -> f64 {
     p.min(1.0 - p)
@@ -299,7 +313,9 @@ pub(super) fn is_too_few(count: u64, p: f64, limits: &Limits) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{LoadResult, LowerBounds, Percentile, Range, Severity, TimeBounds, TimeOf};
+    use hoptax_result::{
+        Latency, LoadBounds, LoadResult, LowerBounds, Percentile, Range, Severity, TimeBounds, TimeOf,
+    };
 
     use crate::load::tests::fired;
 
@@ -335,6 +351,14 @@ mod tests {
         assert_eq!(result.usable(), "counts and rates are sound; times are only bounded");
         let message = &result.findings.iter().find(|one| one.id == "too-few-samples").unwrap().message;
         assert!(message.starts_with("150 responses are too few"), "{message}");
+        assert!(message.ends_with(": only their bounds are known"), "{message}");
+        let (_, result) = fired("too-few-samples", |result| {
+            result.latency.response = Latency::default();
+            result.bounds = LoadBounds::default();
+        });
+        let message = &result.findings.iter().find(|one| one.id == "too-few-samples").unwrap().message;
+        let expected = "0 responses are too few for p50, p90, p99, p99.9: they are not known";
+        assert_eq!(message, expected);
         let (_, result) = fired("too-few-samples", |result| {
             result.plan.max_error_share = 1.0;
             result.latency.response.count = 150;

@@ -353,10 +353,15 @@ fn invalid_certificates_are_reported_in_one_line() {
     let ca = lab.file("ca.pem");
     let (_origin, address) = lab.origin(&[]);
     let url = format!("https://{address}/");
-    assert!(refused(&[&url]).contains("not signed by a trusted authority"));
+    assert!(refused(&[&url]).contains("no trusted authority signed the server's certificate"));
     assert!(refused(&["--ca", &ca, "--server-name", "elsewhere.test", &url]).contains("for another name"));
     let other = Lab::new();
-    assert!(refused(&["--ca", &other.file("ca.pem"), &url]).contains("not signed by a trusted authority"));
+    let other = other.file("ca.pem");
+    let of_other =
+        format!("no authority in `{other}` signed the server's certificate; give the one that did");
+    for protocol in [&[][..], &["--protocol", "http1"]] {
+        assert!(refused(&[protocol, &["--ca", &other, &url]].concat()).contains(&of_other), "{protocol:?}");
+    }
     let folder = lab.folder.path().join("old");
     let old = folder.to_str().unwrap();
     assert_eq!(run(["lab", "certs", "--valid", "1ms", old]).code, Some(0));
@@ -388,6 +393,8 @@ fn a_server_with_another_protocol_is_reported_in_one_line() {
     assert!(refused(&[&format!("ws://{http1}/")]).contains("WebSocket upgrade with status 400"));
     let proofless = sends(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
     assert!(refused(&[&format!("ws://{proofless}/")]).contains("accept key"));
+    let nobody = refused(&["--insecure", "--protocol", "http3", "https://127.0.0.1:1/"]);
+    assert!(nobody.contains("nothing serves HTTP/3 on UDP 127.0.0.1:1; try --protocol http2"), "{nobody}");
     let silent = sends(b"");
     assert!(
         refused(&["--protocol", "http2", &format!("http://{silent}/")]).contains("closed the connection")

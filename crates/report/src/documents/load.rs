@@ -113,8 +113,9 @@ fn answer(result: &LoadResult) -> Vec<String> {
             None => result.merged.as_ref().and_then(merged::incomplete),
         };
         let of_parts = of_parts.unwrap_or_default();
+        let were = if book.answered == 1 { "was" } else { "were" };
         format!(
-            "{} of {}{planned} requests{of_parts} were answered{rate}{arrivals}",
+            "{} of {}{planned} requests{of_parts} {were} answered{rate}{arrivals}",
             count(book.answered),
             count(all)
         )

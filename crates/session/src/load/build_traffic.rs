@@ -182,7 +182,9 @@ fn negotiated(
     let security = load.tls.config(alpn)?;
     match negotiate(first, dial, &security, load.requests.timeout) {
         Ok(protocol) => Ok(protocol),
-        Err(error) if load.connections.lifetime.connect == Connect::Ahead => Err(Failure::environment(error)),
+        Err(error) if load.connections.lifetime.connect == Connect::Ahead => {
+            Err(load.tls.failed(&error.into()))
+        }
         Err(error) => {
             let protocol = if load.connections.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
             say(Update::Problem(&format!("cannot negotiate the protocol, using {protocol}: {error}")));

@@ -57,7 +57,8 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         return None;
     }
     if has("offered") || has("connections-busy") {
-        return again(4 * plan.connections, "has more connections for the rate");
+        let connections = plan.connections.saturating_mul(4).max(connections_in_use(result));
+        return again(connections, "has more connections for the rate");
     }
     if has(TOO_FEW) || has(VAGUE) {
         return again(plan.connections, "narrows the intervals");
@@ -71,6 +72,14 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         same_load::options(plan)
     );
     Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
+}
+
+/// The connections that requests of the rate keep in use, by the median of the time from their send to their response, or a lower bound of
+/// it (Little's law). Response time would count the wait for a connection, too. Zero without a rate, or if nothing is known of that time.
+fn connections_in_use(result: &LoadResult) -> u32 {
+    let (service_us, _) = result.service(TimeOf::Percentile(50.0)).ends();
+    let in_use = result.rate.target.zip(service_us).map(|(rate, us)| rate * us / 1e6);
+    in_use.map_or(0, |connections| connections.ceil() as u32)
 }
 
 /// The check of quantiles that too few responses support, and that of quantiles with a wide interval.

@@ -60,6 +60,17 @@ fn a_load_that_is_interrupted_before_its_first_measured_request_has_no_counts() 
 }
 
 #[test]
+fn one_answered_request_is_singular() {
+    let mut result = fixture::load();
+    (result.book.planned, result.book.answered) = (1, 1);
+    let text = text_of(&result);
+    assert!(text.contains("\n1 of 1 planned requests was answered, "), "{text}");
+    result.imported = Some(imported("ab"));
+    let text = text_of(&result);
+    assert!(text.contains("\n1 request was answered, "), "{text}");
+}
+
+#[test]
 fn lookups_during_a_load_are_counted_in_the_summary() {
     let mut result = fixture::load();
     result.plan.network.resolve_every_s = Some(10.0);
@@ -399,4 +410,24 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&["too-few-samples"], few), enough, "p99 needs 10,000, and p99.9 is not expected");
     let informed = |result: &mut LoadResult| result.findings[1].severity = Severity::Info;
     assert_eq!(next_of(&["too-few-samples", "run-delay"], informed), longer, "the screen does not show it");
+}
+
+#[test]
+fn more_connections_are_at_least_as_many_as_the_rate_keeps_in_use() {
+    let connections_for = |p50_us: Option<f64>, bounds: Option<TimeBounds>| {
+        let mut result = fixture::load();
+        (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+        (result.plan.connections, result.rate.target) = (50, Some(20.0));
+        (result.latency.service.p50_us, result.bounds.service.p50_us) = (p50_us, bounds);
+        let busy = Measured::us(1.0, 0.0);
+        result.findings = vec![Finding::new("connections-busy", Severity::Warn, busy, String::new(), "")];
+        let command = next_step::next(&result, GivenOptions::default()).unwrap().command;
+        let (_, rest) = command.split_once(" -c ").unwrap();
+        rest.split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(connections_for(Some(15e6), None), "300");
+    assert_eq!(connections_for(None, Some(TimeBounds::at_least(14.96e6))), "300", "rounded up");
+    // Four times as many are enough, or nothing is known.
+    assert_eq!(connections_for(Some(1e6), None), "200");
+    assert_eq!(connections_for(None, None), "200");
 }
