@@ -118,8 +118,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                     Measure::ResponseQuietP99 => of_quiet.as_str(),
                     _ => "add rounds, or more or longer slices of this load",
                 };
-                let is_main =
-                    measure == main.measure() && load == result.plan.usual_load_name(&arm.id, main);
+                let is_main = measure == main.measure() && load == result.plan.usual_load_name(&arm.id, main);
                 let severity = if is_main { Severity::Warn } else { Severity::Info };
                 let measured = Measured::percent(share.min(WIDEST), limit);
                 let one = Finding::new("vague-cost", severity, measured, message, advice);
