@@ -15,7 +15,7 @@ pub mod study;
 pub mod thresholds;
 pub mod vague;
 
-use hoptax_result::{Finding, LoadResult, Severity, StudyResult, Verdict};
+use hoptax_result::{Finding, LoadResult, StudyResult, Verdict};
 
 use crate::check::Check;
 use thresholds::Limits;
@@ -93,11 +93,9 @@ pub fn judge_study(result: &mut StudyResult, limits: &Limits) {
 pub fn judge_sittings(result: &mut StudyResult) {
     let limits = Limits::loosened_to(&result.loosened);
     // A warning about a number of one sitting says nothing about the combined number, which is judged here. Findings
-    // that give the reason for a missing number stay. That a known answer was not tested is no such reason.
+    // that give the reason for a missing number stay.
     let is_judged_again = |finding: &Finding| study::OF_NUMBERS.iter().any(|check| check.id == finding.id);
-    let is_reason = |finding: &Finding| {
-        finding.withholds || (finding.severity == Severity::Info && finding.id != study::KNOWN_CPU)
-    };
+    let is_reason = |finding: &Finding| finding.withholds || finding.id == Finding::VAGUE_LEVEL;
     result.findings.retain(|finding| is_reason(finding) || !is_judged_again(finding));
     let checks: Vec<Check<StudyResult>> =
         study::OF_NUMBERS.iter().chain(study::OF_SITTINGS).copied().collect();
