@@ -3,6 +3,7 @@
 mod agents;
 mod beside;
 mod book;
+mod bounded;
 mod by_request;
 mod calibrated;
 mod ended;
@@ -23,6 +24,7 @@ use hoptax_result::{Finding, LoadResult, Severity};
 
 use crate::check::Check;
 
+pub(crate) use bounded::state_bounds;
 pub(crate) use by_request::bound_rows;
 pub(crate) use limits::{order_bounds, withhold_all};
 
