@@ -11,6 +11,7 @@ mod check;
 pub mod fail_on;
 pub mod load;
 pub mod objective;
+pub mod remedy;
 pub mod study;
 pub mod thresholds;
 pub mod vague;
