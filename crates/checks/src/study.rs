@@ -89,8 +89,8 @@ pub const OF_NUMBERS: &[Check<StudyResult>] =
 /// The checks of several sittings together, beside those of their numbers.
 pub const OF_SITTINGS: &[Check<StudyResult>] = &[sittings::CLOSE];
 
-/// What helps against the findings of these checks. Costs are paired, so a drift of the machine is no reason against more rounds; these also
-/// replace slices that were set aside.
+/// What helps against the findings of these checks. Costs are paired, so a drift of the machine is no reason against more rounds, which
+/// also replace slices that were set aside.
 pub const REMEDIES: &Remedies = &[
     (Remedy::QuietMachine, &[host::STEAL.id, host::PROXY_RUN_DELAY.id, throttled::THROTTLED.id]),
     (
