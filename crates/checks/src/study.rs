@@ -24,6 +24,7 @@ mod utilisation;
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, StudyResult};
 
 use crate::check::Check;
+use crate::remedy::{Remedies, Remedy};
 
 /// All checks.
 pub const ALL: &[Check<StudyResult>] = &[
@@ -87,6 +88,23 @@ pub const OF_NUMBERS: &[Check<StudyResult>] =
 
 /// The checks of several sittings together, beside those of their numbers.
 pub const OF_SITTINGS: &[Check<StudyResult>] = &[sittings::CLOSE];
+
+/// What helps against the findings of these checks. Costs are paired, so a drift of the machine is no reason against more rounds, which
+/// also replace slices that were set aside.
+pub const REMEDIES: &Remedies = &[
+    (Remedy::QuietMachine, &[host::STEAL.id, host::PROXY_RUN_DELAY.id, throttled::THROTTLED.id]),
+    (
+        Remedy::Longer,
+        &[
+            samples::TOO_FEW.id,
+            host::SET_ASIDE.id,
+            host::TOO_FEW_SLICES.id,
+            host::DRIFT.id,
+            rounds::TOO_FEW_ROUNDS.id,
+            rounds::ENDED_EARLY.id,
+        ],
+    ),
+];
 
 /// Returns true if the main question of a study has a number left: of a timeline, how long it hurts; of another study, a cost in CPU time
 /// of an arm with proxies; if no arm has proxies, a cost in response time or a ratio of rates.

@@ -333,6 +333,21 @@ fn a_longer_load_lasts_whole_seconds_and_one_of_the_same_length_is_as_it_was() {
 }
 
 #[test]
+fn the_next_step_has_the_advice_of_the_finding_that_limits_most() {
+    let advice = "run again when the host is quieter, or on a dedicated machine";
+    let finding = |id: &str, advice: &str| {
+        Finding::new(id, Severity::Warn, Measured::us(1.0, 0.0), String::new(), advice)
+    };
+    let mut result = fixture::load();
+    (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+    result.findings = vec![finding("too-few-samples", "run longer"), finding("steal", advice)];
+    let purpose = |result: &LoadResult| next_step::next(result, GivenOptions::default()).unwrap().purpose;
+    assert_eq!(purpose(&result), format!("measures again, after the remedy: {advice}"));
+    result.plan.requests = 3;
+    assert_eq!(purpose(&result), format!("says what disturbs this machine; {advice}"));
+}
+
+#[test]
 fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     let next_of = |ids: &[&str], change: fn(&mut LoadResult)| {
         let mut result = fixture::load();
@@ -408,6 +423,15 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     };
     let enough = Some("hoptax load -c 16 -n 11001 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], few), enough, "p99 needs 10,000, and p99.9 is not expected");
+    // Nothing that this load does helps where the machine or the server has to change: the advice says what does.
+    for id in ["steal", "throttled", "other-loads", "errors", "stream-limit"] {
+        assert_eq!(next_of(&[id], |_| ()), same, "{id}");
+    }
+    assert_eq!(next_of(&["steal"], post), Some("hoptax trust doctor".to_owned()));
+    assert_eq!(next_of(&["errors"], post), None, "the details have the advice");
+    let late = ["generator-saturated", "ceiling"].map(|id| next_of(&[id, "too-few-samples"], |_| ()));
+    assert_eq!(late, [calibrate.clone(), calibrate.clone()]);
+    assert_eq!(next_of(&["too-few-samples", "connections-busy"], |_| ()), more_and_longer);
     let informed = |result: &mut LoadResult| result.findings[1].severity = Severity::Info;
     assert_eq!(next_of(&["too-few-samples", "run-delay"], informed), longer, "the screen does not show it");
 }
