@@ -11,11 +11,12 @@ mod check;
 pub mod fail_on;
 pub mod load;
 pub mod objective;
+pub mod remedy;
 pub mod study;
 pub mod thresholds;
 pub mod vague;
 
-use hoptax_result::{Finding, LoadResult, Severity, StudyResult, Verdict};
+use hoptax_result::{Finding, LoadResult, StudyResult, Verdict};
 
 use crate::check::Check;
 use thresholds::Limits;
@@ -34,6 +35,7 @@ pub fn judge_load(result: &mut LoadResult, limits: &Limits) {
         load::bound_rows(result, limits);
         load::order_bounds(result);
     }
+    load::state_bounds(result, |_| true);
 }
 
 /// Judges a result that was merged from several runs, with the thresholds that were loosened for them. See [`judge_merged_by`].
@@ -47,8 +49,8 @@ pub fn judge_merged(result: &mut LoadResult) {
 /// may be tightened ones, which results do not keep.
 pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
     let judged = run_checks(load::OF_MERGED, result, limits);
-    let is_judged_again = |finding: &Finding| load::OF_MERGED.iter().any(|check| check.id == finding.id);
-    result.findings.retain(|finding| !is_judged_again(finding));
+    let is_judged_again = |id: &str| load::OF_MERGED.iter().any(|check| check.id == id);
+    result.findings.retain(|finding| !is_judged_again(&finding.id));
     bound_as_parts(result, limits);
     // Findings about the whole stand before those about its parts, and a missing part, which is about all numbers, before all others.
     result.findings.splice(..0, judged);
@@ -62,6 +64,7 @@ pub fn judge_merged_by(result: &mut LoadResult, limits: &Limits) {
         load::bound_rows(result, limits);
         load::order_bounds(result);
     }
+    load::state_bounds(result, is_judged_again);
 }
 
 /// Leaves bounds of what a finding about a run leaves bounds of: times that contain a delay of one run are no better in the times of all.
@@ -93,11 +96,9 @@ pub fn judge_study(result: &mut StudyResult, limits: &Limits) {
 pub fn judge_sittings(result: &mut StudyResult) {
     let limits = Limits::loosened_to(&result.loosened);
     // A warning about a number of one sitting says nothing about the combined number, which is judged here. Findings
-    // that give the reason for a missing number stay. That a known answer was not tested is no such reason.
+    // that give the reason for a missing number stay.
     let is_judged_again = |finding: &Finding| study::OF_NUMBERS.iter().any(|check| check.id == finding.id);
-    let is_reason = |finding: &Finding| {
-        finding.withholds || (finding.severity == Severity::Info && finding.id != study::KNOWN_CPU)
-    };
+    let is_reason = |finding: &Finding| finding.withholds || finding.id == Finding::VAGUE_LEVEL;
     result.findings.retain(|finding| is_reason(finding) || !is_judged_again(finding));
     let checks: Vec<Check<StudyResult>> =
         study::OF_NUMBERS.iter().chain(study::OF_SITTINGS).copied().collect();
@@ -158,7 +159,8 @@ fn name_thresholds<R>(check: &Check<R>, result: &R, limits: &Limits, found: &mut
     let parts = |finding: &Finding| {
         let of =
             (finding.arm.clone(), finding.load.clone(), finding.measures.clone(), finding.message.clone());
-        (of, finding.severity, finding.withholds, finding.threshold.to_bits())
+        let numbers = finding.numbers.clone();
+        (of, numbers, finding.severity, finding.withholds, finding.threshold.to_bits())
     };
     for (threshold, value) in limits.changed() {
         let usual: Vec<_> = (check.judge)(result, &limits.without(threshold)).iter().map(parts).collect();

@@ -3,6 +3,7 @@
 mod agents;
 mod beside;
 mod book;
+mod bounded;
 mod by_request;
 mod calibrated;
 mod ended;
@@ -22,7 +23,9 @@ mod subject;
 use hoptax_result::{Finding, LoadResult, Severity};
 
 use crate::check::Check;
+use crate::remedy::{Remedies, Remedy};
 
+pub(crate) use bounded::state_bounds;
 pub(crate) use by_request::bound_rows;
 pub(crate) use limits::{order_bounds, withhold_all};
 
@@ -38,10 +41,11 @@ pub const ALL: &[Check<LoadResult>] = &[
     ended::BACKLOG,
     ended::INTERRUPTED,
     offered::OFFERED,
+    // A cause of a load that is not constant, so a screen that has no room for both shows it.
+    lag::CONNECTIONS_BUSY,
     offered::LOAD_CONSTANT,
     offered::CONNECTIONS_LOST,
     lag::SEND_LAG,
-    lag::CONNECTIONS_BUSY,
     releases::ARRIVALS,
     releases::LITTLE,
     errors::ERRORS,
@@ -90,6 +94,26 @@ pub(crate) const OF_MERGED: &[Check<LoadResult>] = &[
     samples::UNFINISHED,
     samples::TOO_FEW,
     samples::VAGUE,
+];
+
+/// What helps against the findings of these checks.
+pub const REMEDIES: &Remedies = &[
+    (
+        Remedy::QuietMachine,
+        &[generator::RUN_DELAY.id, host::STEAL.id, host::THROTTLED.id, beside::OTHER_LOADS.id],
+    ),
+    (
+        Remedy::Calibration,
+        &[
+            lag::SEND_LAG.id,
+            lag::MERGED.id,
+            releases::ARRIVALS.id,
+            generator::SATURATED.id,
+            calibrated::CEILING.id,
+        ],
+    ),
+    (Remedy::MoreConnections, &[offered::OFFERED.id, ended::BACKLOG.id, lag::CONNECTIONS_BUSY.id]),
+    (Remedy::Longer, &[samples::TOO_FEW.id, samples::VAGUE.id]),
 ];
 
 /// Returns true if no number that the load was to measure is left: a check withholds everything, or one failed and no request was answered.

@@ -24,6 +24,7 @@ mod utilisation;
 use hoptax_result::{ArmKind, ArmResult, CostMeasure, StudyResult};
 
 use crate::check::Check;
+use crate::remedy::{Remedies, Remedy};
 
 /// All checks.
 pub const ALL: &[Check<StudyResult>] = &[
@@ -88,8 +89,22 @@ pub const OF_NUMBERS: &[Check<StudyResult>] =
 /// The checks of several sittings together, beside those of their numbers.
 pub const OF_SITTINGS: &[Check<StudyResult>] = &[sittings::CLOSE];
 
-/// The check of known CPU times.
-pub(crate) const KNOWN_CPU: &str = known::CPU_TIME.id;
+/// What helps against the findings of these checks. Costs are paired, so a drift of the machine is no reason against more rounds, which
+/// also replace slices that were set aside.
+pub const REMEDIES: &Remedies = &[
+    (Remedy::QuietMachine, &[host::STEAL.id, host::PROXY_RUN_DELAY.id, throttled::THROTTLED.id]),
+    (
+        Remedy::Longer,
+        &[
+            samples::TOO_FEW.id,
+            host::SET_ASIDE.id,
+            host::TOO_FEW_SLICES.id,
+            host::DRIFT.id,
+            rounds::TOO_FEW_ROUNDS.id,
+            rounds::ENDED_EARLY.id,
+        ],
+    ),
+];
 
 /// Returns true if the main question of a study has a number left: of a timeline, how long it hurts; of another study, a cost in CPU time
 /// of an arm with proxies; if no arm has proxies, a cost in response time or a ratio of rates.
@@ -110,6 +125,12 @@ pub(crate) fn is_bounded(result: &StudyResult) -> bool {
     has_answer(result, |arm| has(arm, CostMeasure::CpuUs), |arm| has(arm, CostMeasure::ResponseP50Us))
 }
 
+/// The measure of the main question of a study that observed costs: CPU time if an arm has proxies, otherwise response time.
+pub(crate) fn main_measure(result: &StudyResult) -> CostMeasure {
+    let mut compared = result.arms.iter().filter(|arm| arm.compared_with.is_some());
+    if compared.any(|arm| !arm.hops.is_empty()) { CostMeasure::CpuUs } else { CostMeasure::ResponseP50Us }
+}
+
 /// Returns true if an arm has an answer: in CPU time if an arm has proxies, otherwise in times.
 fn has_answer(
     result: &StudyResult,
@@ -117,7 +138,7 @@ fn has_answer(
     of_times: impl Fn(&ArmResult) -> bool,
 ) -> bool {
     let compared = || result.arms.iter().filter(|arm| arm.compared_with.is_some());
-    if compared().any(|arm| !arm.hops.is_empty()) {
+    if main_measure(result) == CostMeasure::CpuUs {
         // The A/A arm does not count, unless it is the only one.
         let has_others = compared().any(|arm| arm.kind != ArmKind::Same && !arm.hops.is_empty());
         return compared().filter(|arm| arm.kind != ArmKind::Same || !has_others).any(of_cpu_time);
@@ -378,15 +399,34 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_vague_number_of_several_sittings_is_withheld() {
+    fn a_vague_level_of_several_sittings_is_withheld_and_a_wide_cost_is_a_caution() {
+        let before = left(&mut sound());
         let mut result = combined(
             |result| result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0)),
             Vec::new(),
         );
         assert_eq!((result.verdict, result.findings[0].sitting), (Verdict::Caution, None));
+        assert_eq!(left(&mut result), before);
+        let vague = Some(Interval::around(30.0, 25.0));
+        let mut result = combined(
+            |result| {
+                let arm = &mut result.arms[2];
+                (arm.cpu_us_per_request, arm.loads[1].cpu_us_per_request) = (vague, vague);
+            },
+            Vec::new(),
+        );
         let left = left(&mut result);
-        assert!(!left.contains(&"+lua fixed-rate Cpu".to_owned()), "{left:?}");
-        assert!(left.contains(&"lua fixed-rate Cpu".to_owned()), "{left:?}");
+        assert!(!left.contains(&"lua fixed-rate Cpu".to_owned()), "{left:?}");
+        assert!(left.contains(&"+lua fixed-rate Cpu".to_owned()), "{left:?}");
+    }
+
+    #[test]
+    fn that_a_cost_of_a_sitting_is_wide_says_nothing_about_that_of_all() {
+        for severity in [Severity::Info, Severity::Warn] {
+            assert_eq!(combined(|_| {}, vec![of_sitting("vague-cost", severity, false)]).findings, []);
+        }
+        let of_tail = vec![of_sitting("vague-cost", Severity::Info, true)];
+        assert_eq!(combined(|_| {}, of_tail).findings.len(), 1, "it is why the sitting does not have it");
     }
 
     #[test]

@@ -61,7 +61,7 @@ thresholds! {
     DRIFT_SHARE = max("drift-share", 0.05, "Change of the median from the first to the last third.");
     CORRELATION = max("serial-correlation", 0.05, "Rank correlation of consecutive response times, above which intervals for independent samples are too narrow. hoptax computes intervals from batches.");
     INTERVAL_SHARE = max("interval-share", 0.1, "Half-width of a quantile's interval as a share of the quantile, above which the quantile is reported as vague.");
-    INTERVAL_FAIL_SHARE = max("interval-fail-share", 0.5, "As interval-share; above it, the quantile is withheld.");
+    INTERVAL_FAIL_SHARE = max("interval-fail-share", 0.5, "As interval-share; above it, the interval is given without the quantile. In a study, above it the interval of a number is reported as wide.");
     GENERATOR_BUSY = max("generator-busy", 0.70, "CPU time of a worker over wall time, above which the worker may be the bottleneck.");
     GENERATOR_BUSY_FAIL = max("generator-busy-fail", 0.95, "As generator-busy; above it, the worker is the bottleneck.");
     RUN_DELAY = max("run-delay", 0.01, "Share of wall time for which the generator was runnable but not running.");

@@ -13,10 +13,20 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Code, Failure};
+use crate::print;
 
 /// Starts to listen for SIGINT, SIGTERM and SIGHUP. A SIGHUP that is ignored stays so: `nohup` lets a program outlive its terminal.
 pub(crate) fn listen() -> Result<Interrupt, Failure> {
-    let interrupt = listen_without_hangup()?;
+    with_hangup(listen_without_hangup()?)
+}
+
+/// The same for a command that ends with its only result: the second signal says that there is none.
+pub(crate) fn listen_until_result() -> Result<Interrupt, Failure> {
+    with_hangup(ended_by_second(Some("interrupted: no result"))?)
+}
+
+/// Starts to listen for SIGHUP, too.
+fn with_hangup(interrupt: Interrupt) -> Result<Interrupt, Failure> {
     if !signals::is_ignored(SIGHUP).map_err(|error| failure(&error))? {
         // Does not count as one of two signals: both the shell and the kernel send it when a terminal is closed.
         flag::register(SIGHUP, Arc::clone(interrupt.flag())).map_err(|error| failure(&error))?;
@@ -26,11 +36,16 @@ pub(crate) fn listen() -> Result<Interrupt, Failure> {
 
 /// Starts to listen for SIGINT and SIGTERM, for a command to which SIGHUP means something else.
 pub(crate) fn listen_without_hangup() -> Result<Interrupt, Failure> {
+    ended_by_second(None)
+}
+
+/// An interrupt that SIGINT and SIGTERM request. The second one prints `last_words`, and exits.
+fn ended_by_second(last_words: Option<&'static str>) -> Result<Interrupt, Failure> {
     let interrupt = requested_by(&[SIGINT, SIGTERM])?;
     let (of_thread, mut is_second) = (interrupt.clone(), false);
     on_each(&[SIGINT, SIGTERM], "interrupt", move |_| {
         if is_second {
-            exit_now(&of_thread);
+            exit_now(&of_thread, last_words);
         }
         is_second = true;
     })?;
@@ -62,10 +77,13 @@ fn failure(error: &io::Error) -> Failure {
     Failure::environment(format!("cannot listen for signals: {error}"))
 }
 
-/// Kills all children, removes the registered folders, and exits.
+/// Kills all children, removes the registered folders, prints the last words, and exits.
 #[expect(clippy::exit, reason = "the second Ctrl-C skips the clean end")]
-fn exit_now(interrupt: &Interrupt) -> ! {
+fn exit_now(interrupt: &Interrupt, last_words: Option<&str>) -> ! {
     child::kill_all();
     interrupt.remove_folders();
+    if let Some(words) = last_words {
+        print::last_error(words);
+    }
     process::exit(Code::Interrupted as i32)
 }

@@ -12,8 +12,10 @@ use hoptax_report::render::terminal;
 use hoptax_report::{Style, documents};
 use hoptax_session::Update;
 use hoptax_text::controls::written_out;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -247,6 +249,15 @@ pub(crate) fn say(update: Update<'_>) {
 /// Prints an error to stderr. It may quote a file, or what a server sent.
 pub(crate) fn error(text: &str) {
     on_stderr(&format!("hoptax: {}", written_out(text)));
+}
+
+/// Prints an error to stderr before an immediate exit, unless stderr has no room for it: the exit waits for no reader.
+pub(crate) fn last_error(text: &str) {
+    let stderr = io::stderr();
+    let mut room = [PollFd::new(&stderr, PollFlags::OUT)];
+    if poll(&mut room, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
+        error(text);
+    }
 }
 
 /// Style of tables on this stdout: as wide as its terminal, with colour on a terminal that may have it.

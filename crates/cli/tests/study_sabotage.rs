@@ -190,7 +190,7 @@ impl Disturbed {
                 is_there = false;
                 let is_idle = self.findings("not-saturated").any(|one| one.arm.as_ref() == Some(&arm.id));
                 let is_noise = |by: &String| match by.as_str() {
-                    "set-aside" | "vague-cost" => true,
+                    "set-aside" => true,
                     "unequally-busy" => is_idle,
                     _ => false,
                 };

@@ -403,7 +403,7 @@ mod tests {
                 measures: vec![measure],
                 withholds: true,
                 costs_alone: true,
-                ..Finding::new("vague-cost", Severity::Info, nothing, String::new(), "")
+                ..Finding::new("unequally-busy", Severity::Info, nothing, String::new(), "")
             });
         };
         let mut parts = vec![

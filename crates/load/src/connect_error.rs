@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hoptax_wire::tls::TlsError;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -21,6 +22,12 @@ pub enum ConnectError {
         address: Peer,
         /// The system error.
         source: io::Error,
+    },
+    /// The server has no socket for datagrams, which HTTP/3 needs.
+    #[error("nothing serves HTTP/3 on UDP {address}; try --protocol http2")]
+    NoHttp3 {
+        /// The server.
+        address: Peer,
     },
     /// There is no route to the host.
     #[error(
@@ -81,6 +88,14 @@ pub enum ConnectError {
         /// The reason.
         reason: String,
     },
+    /// No trusted authority signed the server's certificate.
+    #[error("the handshake with {address} failed: {reason}")]
+    Untrusted {
+        /// The server.
+        address: Peer,
+        /// The same as a reason, with what to do.
+        reason: String,
+    },
     /// The server allows no stream.
     #[error(
         "{address} allows no request on a connection: its limit on concurrent streams was still 0 after {seconds} s; does it wait for \
@@ -115,6 +130,16 @@ impl ConnectError {
                 Self::NoRoute { address, source }
             }
             _ => Self::Connect { address, source },
+        }
+    }
+
+    /// TLS failed before the first request.
+    pub(crate) fn from_tls(address: Peer, error: &TlsError) -> Self {
+        let reason = error.to_string();
+        if error.is_untrusted() {
+            Self::Untrusted { address, reason }
+        } else {
+            Self::Refused { address, reason }
         }
     }
 

@@ -51,7 +51,7 @@ pub fn negotiate(
             Err(ConnectError::Timeout { address, seconds: timeout.as_secs_f64() })
         }
         Err(NoHandshake::Socket(error)) => Err(ConnectError::from_socket(address, 1, error)),
-        Err(NoHandshake::Tls(error)) => Err(ConnectError::Refused { address, reason: error.to_string() }),
+        Err(NoHandshake::Tls(error)) => Err(ConnectError::from_tls(address, &error)),
         Err(NoHandshake::Closed) => Err(ConnectError::closed(address)),
     }
 }

@@ -250,7 +250,7 @@ mod tests {
             assert_eq!(constant(arrivals.clone(), 1).map(f64::round), Some(20.0), "{arrivals}");
             assert_eq!(constant(arrivals.clone(), 4).map(f64::round), Some(80.0), "{arrivals} of four");
         }
-        let trace = Trace::parse("a", "0\n1\n").unwrap();
+        let trace = Trace::parse("a", "0s\n1s\n").unwrap();
         assert_eq!(constant(Arrivals::Trace(Arc::new(trace)), 1), None);
         assert_eq!(expected_s(Arrivals::Uniform, "15@10m".parse().unwrap(), 1), None, "stages");
         assert_eq!(expected_s(Arrivals::Uniform, Pace::Constant(0.0), 1), None, "never");

@@ -170,7 +170,8 @@ fn missing_responses_turn_a_quantile_into_a_lower_bound() {
     assert!(result.book.timed_out + result.book.unfinished > 0, "{:?}", result.book);
     let response = result.latency.response;
     assert!(response.p50_us.is_some() && response.p99_us.is_none(), "{response:?}");
-    assert!(response.at_least.p99_us.unwrap() >= 100_000.0, "{response:?}");
+    // The lowest time of the bin of 100 ms, which is 66 us wide.
+    assert!(response.at_least.p99_us.unwrap() >= 99_930.0, "{response:?}");
     assert_eq!(result.outcomes.get("timed-out").map_or(0, |one| one.count), result.book.timed_out);
 }
 

@@ -169,7 +169,9 @@ fn study_round(plan: &Plan, round: &Round, number: u32) -> StudyRound {
 #[cfg(test)]
 mod tests {
     use hoptax_load::encoded::encode;
-    use hoptax_result::{Book, CostMeasure, LimitPeriods, LoadHistograms, LoadResult, Measure, sample};
+    use hoptax_result::{
+        Book, CostMeasure, Finding, LimitPeriods, LoadHistograms, LoadResult, Measure, sample,
+    };
 
     use super::*;
     use crate::measured::{Slice, Source};
@@ -231,6 +233,31 @@ mod tests {
         assert!((pods.cost.response_us.p50.unwrap().estimate - 10.0).abs() < 0.1);
         assert!(pods.cost.cpu_us_per_request.is_none(), "it has no proxies");
         assert_ne!(result.verdict, Verdict::Void, "{:#?}", result.findings);
+    }
+
+    #[test]
+    fn a_cost_whose_interval_contains_zero_is_an_interval_and_a_caution_that_says_what_narrows_it() {
+        let judged = |of_first: f64| {
+            let measured = measured(|number| Some(if number == 0 { of_first } else { 0.0 }));
+            result(&plan(&["istio"]).unwrap(), &measured, &Limits::default())
+        };
+        let found = |result: &StudyResult| {
+            let is_it = |one: &&Finding| one.id == "vague-cost" && one.measures == [Measure::Cpu];
+            result.findings.iter().find(is_it).cloned()
+        };
+        // 1,900 us of a request in one round, and 100 us in each other.
+        let wide = judged(0.9);
+        let istio = wide.arm("istio").unwrap();
+        let cost = istio.cost.cpu_us_per_request.unwrap();
+        assert!((cost.estimate - 460.0).abs() < 1e-6 && cost.low < 0.0 && cost.high > 900.0, "{cost:?}");
+        assert!(istio.cost.uncertain_signs.contains(&CostMeasure::CpuUs), "{:?}", istio.cost);
+        assert!(istio.bounds.cost(CostMeasure::CpuUs).is_none(), "{:?}", istio.bounds);
+        let finding = found(&wide).unwrap();
+        assert_eq!((finding.severity, finding.withholds), (Severity::Warn, false), "{finding:?}");
+        assert!(finding.message.contains("is wide: it contains zero"), "{finding:?}");
+        assert_eq!(finding.advice, "add rounds, or more or longer slices of this load");
+        assert_eq!(wide.verdict, Verdict::Caution);
+        assert_eq!(found(&judged(0.001)), None);
     }
 
     /// The same rounds with slices at saturation, in which each arm has this rate and a little more in each round.

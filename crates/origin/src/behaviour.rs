@@ -145,6 +145,9 @@ pub enum BadParameter {
         /// The name.
         name: String,
     },
+    /// A freeze without a server that it could pause.
+    #[error("`freeze` pauses the server of `service`: add `service=1ms`")]
+    FreezeWithoutService,
 }
 
 /// The sampled parameters of one request.
@@ -199,13 +202,24 @@ impl Behaviour {
     /// Applies the parameters of a default query. Unknown parameters are errors, as a default query can have no other purpose.
     ///
     /// # Errors
-    /// At the first unknown parameter or invalid value.
+    /// At the first unknown parameter or invalid value, and as [`Self::check`] for all together.
     pub fn apply_default(&mut self, query: &str, tables: &Tables) -> Result<(), BadParameter> {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             if !names().contains(&name.as_ref()) {
                 return Err(BadParameter::Unknown { name: name.into_owned() });
             }
             self.apply(&name, &value, tables)?;
+        }
+        self.check()
+    }
+
+    /// Checks the parameters of a response together, when all of its sources have been applied.
+    ///
+    /// # Errors
+    /// If one would change nothing without another.
+    pub fn check(&self) -> Result<(), BadParameter> {
+        if self.freeze.is_some() && self.service.is_none() {
+            return Err(BadParameter::FreezeWithoutService);
         }
         Ok(())
     }
@@ -374,6 +388,13 @@ mod tests {
         assert_eq!(apply(""), Ok(()));
         assert!(apply("polll=1ms").unwrap_err().to_string().contains("did you mean `poll`?"));
         assert_eq!(Behaviour::default().apply_query("delya=5ms", &Tables::default()), Ok(()));
+    }
+
+    #[test]
+    fn a_freeze_needs_a_server_that_it_pauses() {
+        let apply = |query: &str| Behaviour::default().apply_default(query, &Tables::default());
+        assert_eq!(apply("delay=1ms&freeze=1s@1s"), Err(BadParameter::FreezeWithoutService));
+        assert_eq!((apply("freeze=1s@1s&service=1ms"), apply("service=1ms")), (Ok(()), Ok(())));
     }
 
     proptest! {

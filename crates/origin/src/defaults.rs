@@ -28,7 +28,7 @@ impl Defaults {
     /// usual values.
     ///
     /// # Errors
-    /// At the first unknown parameter or invalid value. The parameters then stay as they were.
+    /// At the first unknown parameter or invalid value, or if one needs another. The parameters then stay as they were.
     pub fn replace(&self, query: &str) -> Result<(), BadParameter> {
         let mut behaviour = Behaviour::default();
         behaviour.apply_default(query, &self.tables)?;

@@ -207,6 +207,11 @@ fn parse_head(
     if chunked && length.is_some() {
         return Err(BadRequest::BodyLength);
     }
+    if let Ok(parameters) = &behaviour
+        && let Err(error) = parameters.check()
+    {
+        behaviour = Err(error);
+    }
     let persistence = match keep_alive {
         true if parsed.version == Some(1) => Persistence::Implicit,
         true => Persistence::Explicit,

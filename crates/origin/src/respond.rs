@@ -57,6 +57,7 @@ pub(crate) fn behaviour(head: &Head, context: &Context) -> Result<Behaviour, Bad
             behaviour.apply(parameter, value, &context.tables)?;
         }
     }
+    behaviour.check()?;
     Ok(behaviour)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hoptax_result::Finding;
 use hoptax_text::command_line::{path_option, path_word};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +25,13 @@ pub struct Again<'a> {
     pub folder: &'a Path,
     /// Words for what the user adds to the command, because it is not repeated: `the value of the header`; none if nothing is missing.
     pub missing: Option<&'a str>,
+}
+
+/// The purpose of the same measurement after what a finding advises, or after a remedy that no finding names.
+pub(crate) fn after_remedy(finding: Option<&Finding>) -> String {
+    let advice = finding.map(|finding| finding.advice.as_str()).filter(|advice| !advice.is_empty());
+    let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
+    format!("measures again, after the remedy{advice}")
 }
 
 impl Next {

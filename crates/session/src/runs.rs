@@ -225,9 +225,11 @@ impl<'a> Runs<'a> {
 
     /// The run with this name. It must have a result.
     fn with_result(&self, name: &str) -> Result<WithResult, Failure> {
-        let has_store = self.path.exists();
+        let mut is_unknown = !self.path.exists();
         let found = self.with(|store| {
-            let id = store.resolve(name)?;
+            let resolved = store.resolve(name);
+            is_unknown = matches!(resolved, Err(StoreError::NoRun { .. }));
+            let id = resolved?;
             let result = match store.result(id)? {
                 Some(text) => Ok(text),
                 None => Err(store.way_to_continue(id, "DIR")?),
@@ -236,10 +238,10 @@ impl<'a> Runs<'a> {
         });
         // The name may be a misspelt file name.
         let (run, paths, result) = found.map_err(|failure| {
-            if has_store {
-                failure
-            } else {
+            if is_unknown {
                 failure.with(format!("; `{name}` is neither a file nor a run folder"))
+            } else {
+                failure
             }
         })?;
         match result {
@@ -308,6 +310,10 @@ mod tests {
         let of_file = refused(&file.display().to_string());
         assert!(of_file.contains(&import), "{of_file}");
         assert!(refused("2").contains("has no run `2`"), "{}", refused("2"));
+        let shown = runs.text("2").unwrap_err().to_string();
+        assert!(shown.ends_with(" lists the runs; `2` is neither a file nor a run folder"), "{shown}");
+        let labelled = runs.label(&file.display().to_string(), "x", false).unwrap_err().to_string();
+        assert!(labelled.contains(&format!("; import it first: {import}")), "{labelled}");
     }
 
     #[test]

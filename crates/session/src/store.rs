@@ -27,6 +27,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use hoptax_result::counted;
 use hoptax_text::command_line::path_word;
 
 use crate::failure::Failure;
@@ -40,7 +41,7 @@ pub use list::{Filter, Latest, since};
 pub(crate) use paths::{PathImported, import_all};
 pub(crate) use secrets::has_secrets;
 
-use salvage::{Salvaged, salvage};
+use salvage::{Salvaged, UNLISTED, salvage};
 
 /// The environment variable with the path of the store.
 const VARIABLE: &str = "HOPTAX_STORE";
@@ -51,7 +52,8 @@ impl From<StoreError> for Failure {
             StoreError::NoRun { .. }
             | StoreError::SeveralRuns { .. }
             | StoreError::NotARun { .. }
-            | StoreError::Foreign { .. } => Self::bad_input(error),
+            | StoreError::Foreign { .. }
+            | StoreError::Folder { .. } => Self::bad_input(error),
             // The target folder for the files of a run contains other files.
             StoreError::File { ref source, .. } if source.kind() == ErrorKind::AlreadyExists => {
                 Self::bad_input(error)
@@ -178,16 +180,23 @@ pub fn put_measured(path: &Path, folder: &Path, say: Say<'_>) {
 /// A message about the runs and files that were salvaged or lost.
 fn text(salvaged: &Salvaged) -> String {
     let Salvaged { copy, runs, incomplete, lost } = salvaged;
-    let mut text = format!("a copy of it is `{}`; salvaged: {runs} runs", copy.display());
+    let runs = counted(*runs as u64, "run");
+    let mut text = format!("a copy of it is `{}`; salvaged: {runs}", copy.display());
     for (run, files) in incomplete {
-        text += &format!("\n  run {run} lost {}", files.join(", "));
+        let (perhaps, surely): (Vec<&str>, Vec<&str>) =
+            files.iter().map(String::as_str).partition(|file| *file == UNLISTED);
+        let surely = (!surely.is_empty()).then(|| format!("lost {}", surely.join(", ")));
+        let perhaps = perhaps.first().map(|files| format!("perhaps lost {files}"));
+        let both: Vec<String> = surely.into_iter().chain(perhaps).collect();
+        text += &format!("\n  run {run} {}", both.join(", and "));
     }
     if !lost.is_empty() {
+        let runs = if lost.len() == 1 { "run" } else { "runs" };
         let lost: Vec<String> = lost.iter().map(i64::to_string).collect();
-        text += &format!("\n  lost: runs {}", lost.join(", "));
+        text += &format!("\n  lost: {runs} {}", lost.join(", "));
     }
     if incomplete.is_empty() && lost.is_empty() {
-        text += ", which are all of them";
+        text += ", and none is lost";
     } else {
         text += "\n`hoptax runs import DIR` imports runs again whose folders still exist";
     }
@@ -225,10 +234,20 @@ mod tests {
     fn what_was_lost_is_named() {
         let mut salvaged =
             Salvaged { copy: "s.damaged-1".into(), runs: 3, incomplete: Vec::new(), lost: Vec::new() };
-        assert!(text(&salvaged).ends_with("3 runs, which are all of them"));
+        assert!(text(&salvaged).ends_with("salvaged: 3 runs, and none is lost"));
+        salvaged.runs = 1;
+        assert!(text(&salvaged).ends_with("salvaged: 1 run, and none is lost"));
         salvaged.incomplete = vec![(2, vec!["result.json".to_owned()])];
         salvaged.lost = vec![4, 5];
         let named = text(&salvaged);
-        assert!(named.contains("run 2 lost result.json") && named.contains("lost: runs 4, 5"), "{named}");
+        assert!(named.contains("run 2 lost result.json\n") && named.contains("lost: runs 4, 5"), "{named}");
+        let unlisted = UNLISTED.to_owned();
+        salvaged.incomplete = vec![(2, vec![unlisted.clone()]), (3, vec!["a.json".to_owned(), unlisted])];
+        salvaged.lost = vec![4];
+        let named = text(&salvaged);
+        let of_two = "run 2 perhaps lost files whose names are lost\n";
+        let of_three = "run 3 lost a.json, and perhaps lost files whose names are lost\n";
+        assert!(named.contains(of_two) && named.contains(of_three), "{named}");
+        assert!(named.contains("lost: run 4\n"), "{named}");
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hoptax_load::ConnectError;
+use hoptax_load::trial::TrialError;
 use hoptax_text::file::bytes_up_to;
 use hoptax_wire::tls::{
     ClientConfig, ClientSecurity, Identity, ServerConfig, ServerSecurity, SetupError, certificates_from_pem,
@@ -63,6 +65,22 @@ impl Default for ClientTls {
 }
 
 impl ClientTls {
+    /// The first option that differs from what a client does without options, as users write it.
+    pub(crate) fn first_option(&self) -> Option<&'static str> {
+        let Self { authorities, trusts_all, identity, server_name, versions, ciphers, groups, resumes } = self;
+        let given = [
+            (authorities.is_some(), "--ca"),
+            (*trusts_all, "--insecure"),
+            (identity.is_some(), "--cert"),
+            (server_name.is_some(), "--server-name"),
+            (*versions != Versions::Both, "--tls-version"),
+            (!ciphers.is_empty(), "--tls-ciphers"),
+            (!groups.is_empty(), "--tls-groups"),
+            (!resumes, "--tls-resumption"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
     /// The configuration of connections that offer `alpn`.
     pub(crate) fn config(&self, alpn: Option<&[u8]>) -> Result<Arc<ClientConfig>, Failure> {
         let authorities = match &self.authorities {
@@ -90,6 +108,21 @@ impl ClientTls {
             verifies_once: false,
         };
         client_config(security).map_err(|error| refused(self.identity.as_ref(), &error))
+    }
+
+    /// The failure of a trial with these settings. If it was because no authority of the given file signed the server's certificate, it
+    /// names that file: that `--ca` is missing would be wrong.
+    pub(crate) fn failed(&self, error: &TrialError) -> Failure {
+        match (error, &self.authorities) {
+            (TrialError::Connect(ConnectError::Untrusted { address, .. }), Some(path)) => {
+                Failure::environment(format!(
+                    "the handshake with {address} failed: no authority in `{}` signed the server's certificate; give the one that \
+                     did with --ca",
+                    path.display()
+                ))
+            }
+            _ => Failure::environment(error),
+        }
     }
 }
 

@@ -1,10 +1,10 @@
-//! Flags of other load generators (wrk, wrk2, hey, ab, oha) that hoptax gives another name or another meaning.
+//! Flags of other load generators (wrk, wrk2, hey, ab, oha) that hoptax gives another name or another meaning, and flags that users guess.
 
 /// Flags, and advice for each.
 type Flags = (&'static [&'static str], &'static str);
 
 /// Flags that a load gives another name.
-const OF_LOAD: [Flags; 4] = [
+const OF_LOAD: [Flags; 5] = [
     (
         &["-t", "--threads", "--cpus"],
         "`-w` (`--workers`) is the number of threads, and `-d` (`--duration`) the time",
@@ -12,6 +12,7 @@ const OF_LOAD: [Flags; 4] = [
     (&["-r", "-R", "--rps", "--qps"], "`-q` (`--rate`) is the rate, over all connections"),
     (&["-z", "--time", "--timelimit"], "`-d` (`--duration`) is the time"),
     (&["-N", "--number"], "`-n` (`--count`) is the number of requests"),
+    (&["--trace"], "`--arrivals trace=FILE` sends at the times in a file"),
 ];
 /// Flags that a search gives another meaning.
 const OF_FIND: [Flags; 3] = [
@@ -23,12 +24,13 @@ const OF_FIND: [Flags; 3] = [
     (&["-d", "-z", "--duration", "--time"], "`--budget` is the time of the whole search"),
 ];
 /// Flags that mean the same to both.
-const OF_BOTH: [Flags; 5] = [
+const OF_BOTH: [Flags; 6] = [
     (&["-k", "--keepalive"], "connections stay open; `--requests-per-connection` limits their requests"),
     (&["-m"], "`-X` (`--method`) is the method"),
     (&["-D", "-p", "--data-binary"], "`--body-file` is the body of requests"),
     (&["-L", "--latency"], "percentiles of response times are always printed"),
     (&["-s", "--script"], "`--requests` reads requests from a file"),
+    (&["--store"], "`--json FILE` writes the result to a file, and `hoptax runs import FILE` then stores it"),
 ];
 
 /// The advice for a flag that the command `load` or `find` of hoptax does not have.
@@ -56,6 +58,8 @@ mod tests {
             ("load", "--rps", "`-q` (`--rate`)"),
             ("find", "-R2000", "the rate is what is searched"),
             ("find", "--latency", "percentiles"),
+            ("load", "--trace", "`--arrivals trace=FILE`"),
+            ("load", "--store", "`--json FILE`"),
         ] {
             let advice = advice(command, flag);
             assert!(advice.is_some_and(|text| text.starts_with(beginning)), "{command} {flag}: {advice:?}");

@@ -144,16 +144,21 @@ pub(crate) fn named_or_only<'n, T: Copy>(
     name: Option<&str>,
     what: &str,
 ) -> Result<(&'n str, T), String> {
-    let names: Vec<String> = all.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let names = if names.is_empty() { format!("no {what}") } else { names.join(" and ") };
+    let quoted: Vec<String> = all.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let names = if quoted.is_empty() { format!("no {what}") } else { quoted.join(" and ") };
     let mut meant = all.iter().filter(|(other, _)| name.is_none_or(|name| *other == name));
     match (meant.next(), meant.next(), name) {
         (Some(one), None, _) => Ok(*one),
         (None, _, None) => Err(format!("it has {names}")),
         (None, _, Some(name)) => Err(format!("it has no {what} `{name}`; it has {names}")),
-        (Some(_), Some(_), None) => Err(format!("it has {names}: name one with `--statistic`")),
+        (Some(_), Some(_), None) => Err(several(&quoted)),
         (Some(_), Some(_), Some(name)) => Err(format!("it has several of `{name}`; keep one")),
     }
+}
+
+/// The reason why a file with these statistics is not read unless one of them is named.
+pub(crate) fn several(quoted: &[String]) -> String {
+    format!("it has {} statistics, {}: choose one with `--statistic`", quoted.len(), quoted.join(" and "))
 }
 
 /// A quantile of a result.

@@ -62,6 +62,10 @@ impl Importer {
     /// # Errors
     /// All problems, worded to follow the name of the file.
     pub fn read(self, text: &str, statistic: Option<&str>) -> Result<(Restored, Vec<String>), Vec<String>> {
+        // Editors may put a byte order mark in front of a text.
+        if text.trim_start_matches('\u{feff}').trim().is_empty() {
+            return Err(vec!["it is empty".to_owned()]);
+        }
         let (name, result) = match self {
             Self::Tool(tool) => (tool.name, import(tool, text, statistic)),
             Self::Format(format) => (format.name, (format.read)(text, statistic)),
@@ -96,5 +100,15 @@ mod tests {
         let problems = |name: &str, text: &str| Importer::named(name, None).unwrap().read(text, None);
         assert!(problems("wrk", "nothing").unwrap_err()[0].starts_with("it cannot be read as output of wrk"));
         assert!(problems("smp", "[").is_err());
+    }
+
+    #[test]
+    fn an_empty_file_of_any_format_is_called_empty() {
+        for name in ["wrk", "csv", "hlog", "parquet", "smp"] {
+            let importer = Importer::named(name, None).unwrap();
+            for text in ["", "\u{feff}\n \n"] {
+                assert_eq!(importer.read(text, None).unwrap_err(), ["it is empty"], "{name}");
+            }
+        }
     }
 }

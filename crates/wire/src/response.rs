@@ -147,9 +147,9 @@ impl std::fmt::Display for QuicError {
                 f.write_str("the certificate is not accepted; set the expected name with --server-name")
             }
             Self::Alert(45) => f.write_str("the certificate has expired"),
-            Self::Alert(48 | 51) => f.write_str(
-                "the certificate is not signed by a trusted authority; name the authority with --ca",
-            ),
+            Self::Alert(48 | 51) => {
+                f.write_str("no trusted authority signed the certificate; name the one that did with --ca")
+            }
             Self::Alert(116) => {
                 f.write_str("the server requires a client certificate; give one with --cert and --key")
             }

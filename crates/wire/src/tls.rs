@@ -65,14 +65,26 @@ pub enum TlsError {
     Buffer(#[from] io::Error),
 }
 
+impl TlsError {
+    /// True if no trusted authority signed the certificate of the peer.
+    pub fn is_untrusted(&self) -> bool {
+        matches!(self, Self::Protocol(error) if is_untrusted(error))
+    }
+}
+
+fn is_untrusted(error: &rustls::Error) -> bool {
+    use rustls::{CertificateError as Bad, Error};
+    matches!(error, Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature))
+}
+
 fn describe(error: &rustls::Error) -> String {
     use rustls::{CertificateError as Bad, Error};
     let text = match error {
         Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
             "the server's certificate has expired"
         }
-        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
-            "the server's certificate is not signed by a trusted authority; name the authority with --ca"
+        error if is_untrusted(error) => {
+            "no trusted authority signed the server's certificate; name the one that did with --ca"
         }
         Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
             "the server's certificate is for another name; set the expected name with --server-name"

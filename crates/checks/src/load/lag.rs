@@ -21,8 +21,10 @@ pub(super) const SEND_LAG: Check<LoadResult> = Check {
         };
         let names: Vec<&str> = lengthened.iter().map(|one| one.name.as_str()).collect();
         let most = longest(&lengthened);
-        let lag = late.map(|late| format!("send lag p99 was {} us", grouped(late.lag_us, 0)));
-        let part = most.map(|most| in_words(most, &names));
+        let lag = late.map(|Late { lag_us, limit_us, .. }| {
+            format!("send lag p99 was {} us, limit {} us", grouped(lag_us, 0), grouped(limit_us, 0))
+        });
+        let part = most.map(in_words);
         let message: Vec<String> = lag.into_iter().chain(part).collect();
         let measured = match (late, most) {
             (Some(late), _) => Measured::us(late.lag_us, late.limit_us),
@@ -48,7 +50,7 @@ pub(super) const MERGED: Check<LoadResult> = Check {
         let lengthened = lengthened(result, limits);
         let Some(most) = longest(&lengthened) else { return Vec::new() };
         let names: Vec<&str> = lengthened.iter().map(|one| one.name.as_str()).collect();
-        let message = format!("of all runs together, {}", in_words(most, &names));
+        let message = format!("of all runs together, {}", in_words(most));
         let measured = Measured::us(most.us, most.limit_us);
         vec![Finding::new("merged-lag", Severity::Warn, measured, message, ADVICE).bounding(&names)]
     },
@@ -61,16 +63,14 @@ fn longest(all: &[Lengthened]) -> Option<&Lengthened> {
     all.iter().max_by(|one, other| one.us.total_cmp(&other.us))
 }
 
-/// The quantile that was lengthened most, and what that leaves of all of these.
-fn in_words(most: &Lengthened, names: &[&str]) -> String {
+/// The quantile that was lengthened most.
+fn in_words(most: &Lengthened) -> String {
     let Lengthened { name, us, .. } = most;
-    let bounds = if names.len() == 1 { "is only a bound" } else { "are only bounds" };
     // A difference of response times is no send lag: two numbers of lateness beside each other read as one.
-    let part = format!(
+    format!(
         "late sends and late reads may have lengthened the {name} of response time by up to {us} us",
         us = grouped(*us, 0)
-    );
-    format!("{part}, so {} {bounds}", names.join(", "))
+    )
 }
 
 fn leave_bounds(result: &mut LoadResult, finding: &Finding) {
@@ -149,6 +149,8 @@ mod tests {
         assert_eq!(late(49.0), None);
         assert_eq!(late(51.0), Some(Severity::Warn));
         assert_eq!(late(501.0), Some(Severity::Fail));
+        let (_, result) = fired("send-lag", |result| result.latency.own_lag.p99_us = Some(51.0));
+        assert_eq!(result.findings[0].message, "send lag p99 was 51 us, limit 50 us");
     }
 
     #[test]
@@ -188,8 +190,8 @@ mod tests {
         // Service time counts until the generator read the response.
         assert_eq!(result.service(TimeOf::Percentile(99.0)).ends(), (None, Some(194.0)));
         let message = &result.findings[0].message;
-        let expected = "send lag p99 was 3,000 us; late sends and late reads may have lengthened the p99.9 of response time by up to \
-                        170 us, so p99, p99.9 are only bounds";
+        let expected = "send lag p99 was 3,000 us, limit 500 us; late sends and late reads may have lengthened the p99.9 of response \
+                        time by up to 170 us: p99, p99.9 are only bounded";
         assert_eq!(message, expected);
         assert_eq!((result.findings[0].bounds, result.findings[0].withholds), (true, false));
     }

@@ -355,6 +355,19 @@ mod tests {
     }
 
     #[test]
+    fn busy_connections_stand_before_the_deviation_that_they_cause() {
+        let (_, result) = fired("load-constant", |result| {
+            result.ended_by = EndedBy::Interrupt;
+            result.windows[40..45].iter_mut().for_each(|window| window.sent = 0);
+            result.book.blocked = 20_000;
+        });
+        let ids: Vec<&str> = result.findings.iter().map(|finding| finding.id.as_str()).collect();
+        let place = |id: &str| ids.iter().position(|one| *one == id);
+        let (busy, deviation) = (place("connections-busy"), place("load-constant"));
+        assert!(busy.is_some() && deviation.is_some() && busy < deviation, "{ids:?}");
+    }
+
+    #[test]
     fn a_stall_and_its_burst_fail_and_warn_if_it_was_the_subject_that_stalled() {
         let stalled = |blocked: u64, longest_own_lag_us: Option<f64>| {
             fired("load-constant", |result| {

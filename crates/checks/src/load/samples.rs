@@ -82,16 +82,14 @@ pub(super) const TOO_FEW: Check<LoadResult> = Check {
                 severity,
                 Measured::count(count as f64, needed(*nearest, limits), "requests"),
                 format!(
-                    "{}{} {} too few for {}: only {} known",
+                    "{}{} {} too few",
                     counted(count, if pending == 0 { "response" } else { "request" }),
                     if pending == 0 {
                         String::new()
                     } else {
                         format!(", {} of them without a response,", hoptax_result::count(pending))
                     },
-                    if count == 1 { "is" } else { "are" },
-                    names.join(", "),
-                    if names.len() == 1 { "its bounds are" } else { "their bounds are" }
+                    if count == 1 { "is" } else { "are" }
                 ),
                 "run longer or raise the rate",
             )
@@ -172,8 +170,7 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         let (bounded, least, most) = part(&|half| half > fail && half.is_finite());
         if !bounded.is_empty() {
             let message = format!(
-                "the half-width of the 95 % interval of {} is {}, above {}: only bounds are known",
-                bounded.join(", "),
+                "the half-width of the 95 % interval is {}, above {}",
                 percent_range(least, most),
                 percent(fail, 0)
             );
@@ -181,11 +178,8 @@ pub(super) const VAGUE: Check<LoadResult> = Check {
         }
         let (open, ..) = part(&f64::is_infinite);
         if !open.is_empty() {
-            let message = format!(
-                "the slowest requests depend on each other, so the responses bound {} on one side alone",
-                open.join(", ")
-            );
-            found.push(finding(&open, fail, message).bounding(&open));
+            let message = "the slowest requests depend on each other, so responses bound one side alone";
+            found.push(finding(&open, fail, message.to_owned()).bounding(&open));
         }
         found
     },

@@ -3,19 +3,11 @@
 
 use hoptax_result::{Finding, Measure, Place, StudyResult};
 
-use super::samples;
-
-/// Checks of how precise a number is. Series and layers have intervals of their own, so these do not withhold them.
-const OF_PRECISION: [&str; 2] = [samples::VAGUE.id, samples::VAGUE_LEVEL.id];
-
 /// Withholds the series of rules, the layers and the functions that `findings` invalidate. An arm whose level stands keeps its layers and
-/// functions, without their differences from an arm that it is not to be compared with.
+/// functions, without their differences from an arm that it is not to be compared with. Series and layers have intervals of their own, so a
+/// check of how wide an interval is does not concern them.
 pub(crate) fn withhold(result: &mut StudyResult, findings: &[Finding]) {
-    let is_invalid = |place: &Place<'_>| {
-        findings
-            .iter()
-            .any(|finding| finding.withholds_number(place) && !OF_PRECISION.contains(&finding.id.as_str()))
-    };
+    let is_invalid = |place: &Place<'_>| findings.iter().any(|finding| finding.withholds_number(place));
     result.rule_costs.retain(|cost| !cost.places().any(|place| is_invalid(&place)));
     let plan = &result.body.plan;
     for arm in &mut result.body.arms {

@@ -1,14 +1,17 @@
 //! Numbers with too little data, or with intervals too wide to be useful.
 
 mod forecast;
+mod numbers;
 
 use hoptax_result::{
-    ArmLoad, ArmResult, Cost, CostMeasure, Finding, Interval, LoadSpec, Loop, Measure, Measured, Number,
-    Severity, StudyResult, count, grouped, percent,
+    ArmLoad, ArmResult, Finding, Loop, Measure, Measured, Number, Severity, StudyResult, count, grouped,
+    percent,
 };
 
 use forecast::{TAILS, quiet_effective, quiet_responses, responses_needed, rounds_advice};
+use numbers::{cost_widths, levels};
 
+use super::main_measure;
 use crate::check::Check;
 use crate::thresholds;
 use crate::vague::{Width, WidthDivisor, vague_level};
@@ -70,15 +73,19 @@ pub(super) const TOO_FEW: Check<StudyResult> = Check {
     withhold: None,
 };
 
-/// A cost whose interval is wide against both itself and the level that it is compared with carries no information. The cost of a tail is
-/// judged beside the lower level of the two arms ([`Width::of_tail`]).
+/// A cost whose interval is wide against both itself and the level that it is compared with. The interval of a mean over rounds holds the
+/// true cost however wide it is, so the cost is stated. That of a tail is withheld: if a few stalls determine a tail, the interval of its
+/// cost holds the true difference too rarely. It is judged beside the lower level of the two arms ([`Width::of_tail`]).
+///
+/// It is a caution if it is about the main question of the study.
 pub(super) const VAGUE: Check<StudyResult> = Check {
     id: "vague-cost",
-    protects_from: "a cost whose interval is too wide to be useful",
-    source: "own: half-width of the interval as a share of the level of the arm compared with (0 without proxies); for p90 and p99, as a \
-             share of the lower level of the two arms, or of the smallest cost in the interval if that is larger",
+    protects_from: "a cost that is read without its wide interval, and a cost of a tail that a few stalls of the machine determine",
+    source: "own: half-width of the interval as a share of the level of the arm compared with (0 without proxies); for p90 and p99, which \
+             are then withheld, as a share of the lower level of the two arms; or of the smallest cost in the interval if that is larger",
     judge: |result, limits| {
         let limit = limits.value(&thresholds::INTERVAL_FAIL_SHARE);
+        let main = main_measure(result);
         let [of_p99, of_quiet] = TAILS.map(|tail| rounds_advice(result, &tail, limits));
         let mut found = Vec::new();
         for arm in &result.arms {
@@ -95,29 +102,31 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                 };
                 let message = match divisor {
                     _ if share.is_finite() => {
-                        format!("the interval of its {name} cost is ±{} of {base}", percent(share, 0))
+                        format!("the interval of its {name} cost is wide: ±{} of {base}", percent(share, 0))
                     }
                     WidthDivisor::Reference => format!(
-                        "the interval of its {name} cost contains zero, and `{}` has no {name}",
+                        "the interval of its {name} cost is wide: it contains zero, and `{}` has no {name}",
                         other.id
                     ),
-                    WidthDivisor::Lower | WidthDivisor::LeastCost => {
-                        format!("the interval of its {name} cost contains zero, and {base} is not above zero")
-                    }
+                    WidthDivisor::Lower | WidthDivisor::LeastCost => format!(
+                        "the interval of its {name} cost is wide: it contains zero, and {base} is not above zero"
+                    ),
                 };
                 let advice = match measure {
                     _ if result.sittings.len() > 1 => ANOTHER_SITTING,
                     Measure::ResponseP99 => of_p99.as_str(),
                     Measure::ResponseQuietP99 => of_quiet.as_str(),
-                    _ => "add rounds, or blocks of this load",
+                    _ => "add rounds, or more or longer slices of this load",
                 };
+                let is_main = measure == main.measure() && load == result.plan.usual_load_name(&arm.id, main);
+                let severity = if is_main { Severity::Warn } else { Severity::Info };
                 let measured = Measured::percent(share.min(WIDEST), limit);
-                let one = Finding::new("vague-cost", Severity::Info, measured, message, advice);
+                let one = Finding::new("vague-cost", severity, measured, message, advice);
                 found.push(Finding {
                     arm: Some(arm.id.clone()),
                     load: load.map(str::to_owned),
                     measures: vec![measure],
-                    withholds: true,
+                    withholds: TAIL_MEASURES.contains(&measure),
                     costs_alone: true,
                     ..one
                 });
@@ -128,55 +137,18 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
     withhold: None,
 };
 
+/// The measures whose intervals hold the true cost too rarely if they are wide.
+const TAIL_MEASURES: [Measure; 3] = [Measure::ResponseP90, Measure::ResponseP99, Measure::ResponseQuietP99];
+
 /// Value that stands for a wider interval, since JSON has no infinite numbers.
 const WIDEST: f64 = 100.0;
 
 /// Advice to narrow an interval over sittings.
 pub(super) const ANOTHER_SITTING: &str = "measure another sitting (`hoptax study NAME --again`): the number of sittings limits the width more than the number of rounds";
 
-/// The half-widths of an arm's costs against the arm `other` that it is compared with, each with its load.
-fn cost_widths<'a>(
-    result: &'a StudyResult,
-    arm: &'a ArmResult,
-    other: &ArmResult,
-) -> Vec<(Option<&'a str>, Measure, Width)> {
-    let share = |cost: Option<Interval>, level: Option<Interval>| {
-        cost.zip(level).map(|(cost, level)| Width::new(&cost, level.estimate))
-    };
-    let tail = |cost: Option<Interval>, level: Option<Interval>| {
-        cost.zip(level).map(|(cost, level)| Width::of_tail(&cost, level.estimate))
-    };
-    let name = |load: Option<&'a LoadSpec>| load.map(|load| load.name.as_str());
-    let (cpu_load, rate_load) =
-        (name(result.plan.cpu_load_of(&arm.id)), name(result.plan.rate_load_of(&arm.id)));
-    let level_of = |measure: CostMeasure| result.level_of_reference(arm, other, measure);
-    // Both are reported. The share varies with the level, too. An arm without proxies has no level, and its proxies take no CPU time.
-    let cpu = |cost: &Cost, level: Option<Interval>| {
-        let level_us = level.map(|level| level.estimate).or(other.hops.is_empty().then_some(0.0))?;
-        let of_us = Width::new(&cost.cpu_us_per_request?, level_us);
-        let of_share = cost.cpu_share.map(|cost| Width::new(&cost, 1.0));
-        Some(of_share.filter(|of_share| of_share.share > of_us.share).unwrap_or(of_us))
-    };
-    let mut widths = vec![
-        (cpu_load, Measure::Cpu, cpu(&arm.cost, level_of(CostMeasure::CpuUs))),
-        (rate_load, Measure::MaxRate, share(arm.cost.max_rate, level_of(CostMeasure::MaxRate))),
-    ];
-    for load in &arm.loads {
-        let Some(others) = other.under(&load.load) else { continue };
-        let (name, cost, level) = (Some(load.load.as_str()), &load.cost, &others.response_us);
-        if name != cpu_load {
-            widths.push((name, Measure::Cpu, cpu(cost, others.cpu_us_per_request)));
-        }
-        widths.push((name, Measure::ResponseP50, share(cost.response_us.p50, level.p50)));
-        widths.push((name, Measure::ResponseP90, tail(cost.response_us.p90, level.p90)));
-        widths.push((name, Measure::ResponseP99, tail(cost.response_us.p99, level.p99)));
-        widths.push((name, Measure::ResponseQuietP99, tail(cost.response_us.quiet_p99, level.quiet_p99)));
-    }
-    widths.into_iter().filter_map(|(load, measure, share)| Some((load, measure, share?))).collect()
-}
-
-/// A level of an arm whose interval is as wide as half of it. Differences from other arms are judged by their own
-/// intervals ([`VAGUE`]), since variation common to all arms cancels in them.
+/// A level of an arm whose interval is as wide as half of it: its ends remain as a bound. The level itself is withheld because other runs
+/// are compared with it by ratios, whose intervals are not right if the level is so uncertain. Differences from other arms are judged by
+/// their own intervals ([`VAGUE`]), since variation common to all arms cancels in them.
 pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
     id: Finding::VAGUE_LEVEL,
     protects_from: "a CPU time, rate or response time that the next study does not reproduce",
@@ -224,30 +196,9 @@ pub(super) const VAGUE_LEVEL: Check<StudyResult> = Check {
     }),
 };
 
-/// The levels of an arm, each with its load.
-fn levels<'a>(
-    result: &'a StudyResult,
-    arm: &'a ArmResult,
-) -> impl Iterator<Item = (Option<&'a str>, Measure, Interval)> {
-    let rate_load = result.plan.rate_load_of(&arm.id).map(|load| load.name.as_str());
-    let of_load = |load: &'a ArmLoad| {
-        let name = Some(load.load.as_str());
-        [
-            (name, Measure::Cpu, load.cpu_us_per_request),
-            (name, Measure::ResponseP50, load.response_us.p50),
-            (name, Measure::ResponseP90, load.response_us.p90),
-            (name, Measure::ResponseP99, load.response_us.p99),
-            (name, Measure::ResponseQuietP99, load.response_us.quiet_p99),
-        ]
-    };
-    let of_arm = std::iter::once((rate_load, Measure::MaxRate, arm.max_rate));
-    let all = of_arm.chain(arm.loads.iter().flat_map(of_load));
-    all.filter_map(|(load, measure, level)| Some((load, measure, level?)))
-}
-
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{Interval, Severity, StudyResult};
+    use hoptax_result::{Interval, Severity, StudyResult, Verdict};
 
     use crate::study::tests::{fired, withheld};
 
@@ -313,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_wider_than_half_of_the_baseline_is_withheld_and_others_are_kept() {
+    fn the_cost_of_a_tail_wider_than_half_of_the_baseline_is_withheld_and_others_are_kept() {
         let vague = |half_width: f64| {
             move |result: &mut StudyResult| {
                 // The baseline's p99 is 200 us.
@@ -386,16 +337,49 @@ mod tests {
     }
 
     #[test]
-    fn a_vague_cost_in_cpu_time_is_withheld() {
-        let vague = |result: &mut StudyResult| {
-            result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
+    fn a_wide_cost_in_cpu_time_is_stated_with_a_caution_that_says_what_narrows_it() {
+        let wide = |result: &mut StudyResult| {
+            result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 45.0));
         };
-        assert_eq!(fired("vague-cost", vague).0, Some(Severity::Info));
-        assert!(withheld(vague).contains(&"+lua fixed-rate Cpu".to_owned()));
-        let vague_share = |result: &mut StudyResult| {
+        let (severity, result) = fired("vague-cost", wide);
+        assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
+        let finding = &result.findings[0];
+        assert!(!finding.withholds && finding.message.contains("is wide: ±"), "{finding:?}");
+        assert!(finding.advice.contains("rounds") && finding.advice.contains("longer slices"), "{finding:?}");
+        assert_eq!(result.arms[2].cost.cpu_us_per_request, Some(Interval::around(30.0, 45.0)));
+        assert!(withheld(wide).is_empty());
+        let wide_share = |result: &mut StudyResult| {
             result.arms[2].cost.cpu_share = Some(Interval::around(0.9, 0.51));
         };
-        assert!(withheld(vague_share).contains(&"+lua fixed-rate Cpu".to_owned()));
+        assert_eq!(fired("vague-cost", wide_share).0, Some(Severity::Warn));
+        assert!(withheld(wide_share).is_empty());
+    }
+
+    #[test]
+    fn a_wide_cost_that_is_not_the_main_question_is_no_caution() {
+        let of_times = |result: &mut StudyResult| {
+            // The baseline's p50 is 100 us.
+            let cost = Some(Interval::around(10.0, 60.0));
+            result.arms[2].loads[1].cost.response_us.p50 = cost;
+            result.arms[2].cost.response_us.p50 = cost;
+        };
+        let (severity, result) = fired("vague-cost", of_times);
+        assert_eq!((severity, result.verdict), (Some(Severity::Info), Verdict::Sound));
+        assert!(withheld(of_times).is_empty());
+        // Without proxies, the times are the question.
+        let without_proxies = |result: &mut StudyResult| {
+            of_times(result);
+            result.arms.iter_mut().for_each(|arm| arm.hops.clear());
+        };
+        assert_eq!(fired("vague-cost", without_proxies).0, Some(Severity::Warn));
+        // CPU time under another load than that of the study's costs.
+        let under_another_load = |result: &mut StudyResult| {
+            result.arms[2].loads[0].cost.cpu_us_per_request = Some(Interval::around(30.0, 45.0));
+            for arm in &mut result.arms {
+                arm.loads[0].cpu_us_per_request = Some(Interval::around(40.0, 0.5));
+            }
+        };
+        assert_eq!(fired("vague-cost", under_another_load).0, Some(Severity::Info));
     }
 
     #[test]
@@ -413,14 +397,12 @@ mod tests {
             }
         };
         assert_eq!(fired("vague-cost", cost(5.0)).0, None);
-        assert!(withheld(cost(5.0)).is_empty());
-        assert_eq!(fired("vague-cost", cost(50.0)).0, Some(Severity::Info));
-        let withheld = withheld(cost(50.0));
-        assert!(withheld.contains(&"+lua fixed-rate Cpu".to_owned()), "{withheld:?}");
-        // An interval with zero in it is infinitely wide, which JSON cannot state.
+        assert_eq!(fired("vague-cost", cost(50.0)).0, Some(Severity::Warn));
+        // An interval with zero in it is infinitely wide, which JSON cannot state. It is stated nevertheless.
+        assert!([5.0, 50.0, 70.0].into_iter().all(|half_width| withheld(cost(half_width)).is_empty()));
         let (_, result) = fired("vague-cost", cost(70.0));
         let finding = result.findings.iter().find(|one| one.id == "vague-cost").unwrap();
-        assert!(finding.withholds && finding.value.is_finite(), "{finding:?}");
+        assert!(!finding.withholds && finding.value.is_finite(), "{finding:?}");
         assert!(finding.message.contains("contains zero, and `baseline` has no CPU time"), "{finding:?}");
     }
 
@@ -436,13 +418,13 @@ mod tests {
         assert_eq!(fired("vague-cost", cost(30.0)).0, None);
         assert_eq!(fired("vague-cost", cost(330.0)).0, None);
         let (severity, result) = fired("vague-cost", cost(340.0));
-        assert_eq!(severity, Some(Severity::Info));
+        assert_eq!(severity, Some(Severity::Warn));
         let message = &result.findings.iter().find(|one| one.id == "vague-cost").unwrap().message;
         assert!(message.ends_with("±52 % of the smallest cost in the interval"), "{message}");
     }
 
     #[test]
-    fn a_vague_cost_in_rate_is_withheld() {
+    fn a_wide_cost_in_rate_is_stated() {
         let vague = |half_width: f64| {
             // The baseline takes 20,000 requests per second.
             move |result: &mut StudyResult| {
@@ -450,7 +432,8 @@ mod tests {
             }
         };
         assert_eq!(fired("vague-cost", vague(9_900.0)).0, None);
-        assert_eq!(withheld(vague(10_100.0)), ["+lua saturation MaxRate"]);
+        assert_eq!(fired("vague-cost", vague(10_100.0)).0, Some(Severity::Info));
+        assert!(withheld(vague(10_100.0)).is_empty());
     }
 
     #[test]

@@ -159,6 +159,8 @@ mod tests {
             ("hoptax load -t4 http://a/", "`-w` (`--workers`) is the number of threads"),
             ("hoptax load --threads 4 http://a/", "`-w` (`--workers`) is the number of threads"),
             ("hoptax load -r 2000 http://a/", "`-q` (`--rate`) is the rate"),
+            ("hoptax load --trace times.txt http://a/", "`--arrivals trace=FILE`"),
+            ("hoptax load --store http://a/", "`hoptax runs import FILE`"),
             ("hoptax find -q 2000 http://a/", "the rate is what is searched"),
             ("hoptax find -R2000 http://a/", "the rate is what is searched"),
             ("hoptax find -z 30s http://a/", "`--budget`"),

@@ -264,12 +264,13 @@ pub(super) fn sent(sending: &Sending<'_>, outputs: Outputs<'_>) -> Result<Code, 
     if outputs.every.is_some() && outputs.json == Some(Path::new("-")) {
         return Err(Failure::bad_input("`--every` prints to stdout, so give `--json` a file"));
     }
-    let interrupt = interrupt::listen()?;
+    let interrupt = interrupt::listen_until_result()?;
     // JSON lines contain the same numbers, and both on one terminal would be unreadable.
     let mut progress = progress::of_load(outputs.every.is_none());
     let is_shown = progress.is_shown();
+    let limit = sending.load.requests.timeout;
     let mut show =
-        |live: &LiveLine| if interrupt.is_requested() { progress.wait() } else { progress.show(live) };
+        |live: &LiveLine| if interrupt.is_requested() { progress.wait(limit) } else { progress.show(live) };
     let on_live = is_shown.then_some(&mut show as &mut dyn FnMut(&LiveLine));
     let lines = outputs.every.map(|every| Lines { every, out: Box::new(print::Lines::default()) });
     let sent = send(sending, lines, on_live, &interrupt, &print::say);

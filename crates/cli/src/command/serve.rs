@@ -30,8 +30,8 @@ Ctrl-C ends the server. A load that runs is stopped, and what it measured is kep
 
 Exit codes:
   0    ended by a signal
-  2    invalid input: no token file, no targets, no folder for the store
-  3    the address cannot be listened on, or the store not written")]
+  2    invalid input: no token file, no targets, no folder for the store, a --store that is no store
+  3    the address cannot be listened on, or the store cannot be used or written")]
 pub(crate) struct ServeArguments {
     /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8419", value_parser = hoptax_host::scoped::socket_address)]

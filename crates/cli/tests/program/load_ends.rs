@@ -1,7 +1,7 @@
 //! Early ends of `hoptax load`: by an interrupt, by a backlog that cannot be sent, and by a number of requests.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
@@ -47,6 +47,30 @@ fn a_load_that_is_interrupted_in_its_warm_up_says_that_nothing_was_measured() {
         assert!(text.contains(said), "{pace:?}: {text}");
         assert!(!text.contains("0 of 0"), "{pace:?}: {text}");
     }
+}
+
+#[test]
+fn a_load_that_is_interrupted_twice_says_how_long_it_would_wait_and_that_it_has_no_result() {
+    let (report, has_request) = mpsc::channel();
+    let address = server(move |mut stream| {
+        // It never answers.
+        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+            let _ = report.send(());
+        }
+    });
+    let mut load = hoptax();
+    load.args(["load", "-c", "1", "--warmup", "0s"]).args(UNHURRIED).arg(format!("http://{address}/"));
+    let load = load.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut load = Guarded(load.unwrap());
+    has_request.recv().unwrap();
+    load.signal("INT");
+    let mut lines = BufReader::new(load.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let said = lines.find(|line| line.starts_with("interrupted: waiting")).unwrap();
+    assert!(said.contains(" s more (their time limit is 10m); interrupt again"), "{said}");
+    load.signal("INT");
+    assert_eq!(lines.last().as_deref(), Some("hoptax: interrupted: no result"));
+    let stdout = std::io::read_to_string(load.0.stdout.take().unwrap()).unwrap();
+    assert_eq!((load.0.wait().unwrap().code(), stdout.as_str()), (Some(130), ""));
 }
 
 #[test]

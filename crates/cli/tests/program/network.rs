@@ -68,13 +68,14 @@ fn a_unix_socket_carries_every_protocol_of_tcp() {
         }
     });
     let (socket, ca) = (path.to_str().unwrap(), lab.file("ca.pem"));
-    for (url, protocol) in [
-        ("https://localhost/", "http2"),
-        ("http://nowhere.invalid/", "http1"),
-        ("grpcs://localhost/hoptax.echo.v1.Echo/Unary", "grpc"),
-        ("ws://nowhere.invalid:1/", "websocket"),
+    let tls = ["--ca", ca.as_str()];
+    for (url, tls, protocol) in [
+        ("https://localhost/", &tls[..], "http2"),
+        ("http://nowhere.invalid/", &[][..], "http1"),
+        ("grpcs://localhost/hoptax.echo.v1.Echo/Unary", &tls[..], "grpc"),
+        ("ws://nowhere.invalid:1/", &[][..], "websocket"),
     ] {
-        let result = load(&["--unix-socket", socket, "--ca", &ca, url]);
+        let result = load(&[tls, &["--unix-socket", socket, url]].concat());
         assert!(all_answered(&result) && result["plan"]["protocol"] == protocol, "{url}: {result}");
         assert_eq!(result["plan"]["network"]["unix_socket"], socket);
     }

@@ -137,8 +137,9 @@ fn tcp_is_answered_plain_and_over_tls() {
     let lab = Lab::new();
     let (_origin, address) = lab.origin(&["--tcp-request-size", "100", "--default", "size=3000&delay=1ms"]);
     let ca = lab.file("ca.pem");
-    for url in [format!("tcp://{address}"), format!("tls://{address}")] {
-        let result = load(&["--body-size", "100", "--response-size", "3000", "--ca", &ca, &url]);
+    for (scheme, tls) in [("tcp", &[][..]), ("tls", &["--ca", &ca][..])] {
+        let url = format!("{scheme}://{address}");
+        let result = load(&[tls, &["--body-size", "100", "--response-size", "3000", &url]].concat());
         assert!(all_answered(&result), "{result}");
         assert_eq!(result["statuses"], serde_json::json!({}));
     }
@@ -352,10 +353,15 @@ fn invalid_certificates_are_reported_in_one_line() {
     let ca = lab.file("ca.pem");
     let (_origin, address) = lab.origin(&[]);
     let url = format!("https://{address}/");
-    assert!(refused(&[&url]).contains("not signed by a trusted authority"));
+    assert!(refused(&[&url]).contains("no trusted authority signed the server's certificate"));
     assert!(refused(&["--ca", &ca, "--server-name", "elsewhere.test", &url]).contains("for another name"));
     let other = Lab::new();
-    assert!(refused(&["--ca", &other.file("ca.pem"), &url]).contains("not signed by a trusted authority"));
+    let other = other.file("ca.pem");
+    let of_other =
+        format!("no authority in `{other}` signed the server's certificate; give the one that did");
+    for protocol in [&[][..], &["--protocol", "http1"]] {
+        assert!(refused(&[protocol, &["--ca", &other, &url]].concat()).contains(&of_other), "{protocol:?}");
+    }
     let folder = lab.folder.path().join("old");
     let old = folder.to_str().unwrap();
     assert_eq!(run(["lab", "certs", "--valid", "1ms", old]).code, Some(0));
@@ -387,6 +393,8 @@ fn a_server_with_another_protocol_is_reported_in_one_line() {
     assert!(refused(&[&format!("ws://{http1}/")]).contains("WebSocket upgrade with status 400"));
     let proofless = sends(b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: x\r\n\r\n");
     assert!(refused(&[&format!("ws://{proofless}/")]).contains("accept key"));
+    let nobody = refused(&["--insecure", "--protocol", "http3", "https://127.0.0.1:1/"]);
+    assert!(nobody.contains("nothing serves HTTP/3 on UDP 127.0.0.1:1; try --protocol http2"), "{nobody}");
     let silent = sends(b"");
     assert!(
         refused(&["--protocol", "http2", &format!("http://{silent}/")]).contains("closed the connection")
@@ -461,6 +469,8 @@ fn invalid_combinations_of_arguments_are_rejected() {
         (vec!["--protocol", "http9", "http://127.0.0.1:1/"], "`http9` is not a protocol"),
         (vec!["--protocol", "tcp", "http://127.0.0.1:1/"], "cannot be used with the protocol `tcp`"),
         (vec!["--ca", "/nonexistent", "https://127.0.0.1:1/"], "`/nonexistent`"),
+        (vec!["--ca", "/nonexistent", "http://127.0.0.1:1/"], "no URL uses it: write `https://...`"),
+        (vec!["--insecure", "ws://127.0.0.1:1/"], "no URL uses it: write `wss://...`"),
         (vec!["--insecure", "--tls-ciphers", "NULL", "https://127.0.0.1:1/"], "unknown cipher suite `NULL`"),
         (
             vec!["--insecure", "--tls-groups", "P-256", "https://127.0.0.1:1/"],

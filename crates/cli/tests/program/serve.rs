@@ -86,6 +86,8 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
     let long = lab.file("long");
     fs::write(lab.path("passwd"), "root:x:0:0:root:/root:/bin/sh\n".repeat(100)).unwrap();
     let passwd = lab.file("passwd");
+    fs::create_dir(lab.path("folder")).unwrap();
+    let folder = lab.file("folder");
     for (arguments, code, why) in [
         (vec!["--listen", "0.0.0.0:0"], 2, "--allow-target"),
         (
@@ -100,6 +102,7 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
         (vec!["--allow-host", "bench.test:443"], 2, "without a port"),
         (vec!["--store", "/nonexistent/store.sqlite"], 2, "there is no folder `/nonexistent` for the store"),
         (vec!["--store", &passwd], 2, "is not a store of hoptax"),
+        (vec!["--store", &folder], 2, "is a folder: name a file, such as `"),
         // Nobody can create a file there.
         (vec!["--store", "/proc/store.sqlite"], 3, "cannot create a file in `/proc`"),
         (
@@ -112,6 +115,9 @@ fn unsafe_and_impossible_servers_are_refused_with_what_they_lack() {
         let refused = ran(hoptax().arg("serve").args(usual).args(&arguments));
         assert_eq!(refused.code, Some(code), "{arguments:?}: {}", refused.stderr);
         assert!(refused.stderr.contains(why), "{arguments:?}: {}", refused.stderr);
+    }
+    for refused in ["passwd.lock", "folder.lock"] {
+        assert!(!lab.path(refused).exists(), "{refused}");
     }
 }
 

@@ -133,6 +133,17 @@ fn a_conflict_names_both_functions_and_what_they_share() {
     insta::assert_snapshot!(all.join("\n"));
 }
 
+/// If 5xx were successes too, the filter would never reject.
+#[test]
+fn admission_control_counts_errors_of_origins_as_failures() {
+    let context = Context { directory: Path::new("/"), companion: None };
+    let composition = composed(&["admission-control"], FilterOrder::Recommended).unwrap();
+    let fragment = composition.render(&context).unwrap();
+    let [filter] = fragment.http_filters.as_slice() else { panic!("{:?}", fragment.http_filters) };
+    let successes = &filter["typed_config"]["success_criteria"]["http_criteria"]["http_success_status"];
+    assert_eq!(*successes, serde_json::json!([{"start": 100, "end": 500}]));
+}
+
 #[test]
 fn what_envoy_can_hold_together_is_combined() {
     let context = Context { directory: Path::new("/"), companion: None };

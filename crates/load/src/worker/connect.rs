@@ -256,9 +256,14 @@ impl Worker {
 
     pub(super) fn connect_error(&self, lane: LaneId, error: &ConnectionError) -> ConnectError {
         let (address, wanted) = (self.address(lane), self.lanes.len());
-        let ConnectionError::Socket(error) = error else {
-            return ConnectError::Refused { address, reason: error.to_string() };
+        let error = match error {
+            ConnectionError::Socket(error) => error,
+            ConnectionError::Tls(error) => return ConnectError::from_tls(address, error),
+            error => return ConnectError::Refused { address, reason: error.to_string() },
         };
+        if self.traffic.protocol.has_datagrams() && *error == Errno::CONNREFUSED {
+            return ConnectError::NoHttp3 { address };
+        }
         ConnectError::from_socket(address, wanted, (*error).into())
     }
 }

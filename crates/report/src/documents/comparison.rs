@@ -10,7 +10,7 @@ use hoptax_text::command_line;
 
 use crate::comparison::{decisions as decided, differences, legend, method, missing, sentences, table};
 use crate::document::{Block, Document, FindingText, Judgement, Next, Section};
-use crate::next::Again;
+use crate::next::{Again, after_remedy};
 use crate::{environment, more_rounds, usable, words};
 
 /// The document of one comparison: one sentence per subject, then the differences between configurations, then all measures.
@@ -146,7 +146,7 @@ fn next(
     let anew = || format!("hoptax compare {}", command_line::path_words(subjects));
     let command = again.map_or_else(anew, |again| again.command.to_owned());
     if verdict == Verdict::Void {
-        return Next::new(command, "measures again, after the remedy");
+        return Next::new(command, after_remedy(None));
     }
     let all = || results.iter().flat_map(|result| &result.subjects);
     let measured = results.iter().map(|result| result.rounds).max().unwrap_or_default();

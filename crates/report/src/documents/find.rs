@@ -314,7 +314,7 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
         let command = format!("hoptax find {objectives}{each}{option}{options}{of_itself}{of_both} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
-    let longer = |budget_s: f64, purpose: &str| {
+    let within = |budget_s: f64, purpose: &str| {
         // No command line accepts it: a decision needs more responses than any search at these rates can have.
         if budget_s > LONGEST.as_secs_f64() {
             return None;
@@ -331,11 +331,15 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
     if is(FindState::Unfinished) && !result.trials.is_empty() && !result.trials.iter().any(counts) {
         return Some(Next::new("hoptax trust doctor", "says what kept this machine from sending on time"));
     }
+    // Nothing says that its time limit is too short.
+    if is(FindState::Unfinished) && result.ended_by == FindEnd::Interrupt {
+        return within(result.budget_s.ceil(), "searches to the end");
+    }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
-        return longer(deciding_budget_s(result)?, "probably decides");
+        return within(deciding_budget_s(result)?, "probably decides");
     }
     if is(FindState::Bounded) && result.ended_by == FindEnd::Budget {
-        return longer(4.0 * result.budget_s, "halves the interval");
+        return within(4.0 * result.budget_s, "halves the interval");
     }
     // A load has at least one request per second.
     let held = Quantity::bounded(Some(found?.max(1.0)), None, "requests/s", Form::Level);

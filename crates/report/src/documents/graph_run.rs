@@ -10,6 +10,7 @@ use hoptax_text::command_line::{path_options, path_word};
 
 use crate::document::{Document, FindingText, Judgement, Next, Section};
 use crate::environment;
+use crate::next::after_remedy;
 use crate::numbers::{counted, grouped, percent};
 use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::MIB;
@@ -65,10 +66,7 @@ fn next(result: &GraphRunResult, file: &str, from: &[String]) -> Next {
     let at = |rate: f64, more: &str| format!("hoptax lab graph run {file} --rate {rate}{more}{from}");
     let rounds = result.rounds.len();
     match result.verdict {
-        Verdict::Void => {
-            let first = failed(result).map_or_else(String::new, |finding| format!(": {}", finding.advice));
-            Next::new(at(result.rate, ""), format!("measures again, after the remedy{first}"))
-        }
+        Verdict::Void => Next::new(at(result.rate, ""), after_remedy(failed(result))),
         _ if rounds < FEW_ROUNDS || result.verdict == Verdict::Caution => {
             let more = format!(" --rounds {}", FEW_ROUNDS.max(2 * rounds));
             Next::new(at(result.rate, &more), "has more rounds, which narrow the intervals")

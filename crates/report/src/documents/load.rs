@@ -13,6 +13,7 @@ mod flow;
 mod heading;
 mod headlines;
 mod imported;
+mod intervals;
 mod merged;
 mod next_step;
 mod phases;
@@ -50,6 +51,7 @@ pub fn load_of(result: &LoadResult, given: GivenOptions<'_>) -> Document {
     document.table = (!result.book.is_empty()).then(|| times(result));
     document.headlines = headlines::headlines(result);
     document.notes = fail_on(result);
+    document.notes.extend(intervals::note(result));
     document.notes.extend(by_request::slowest(result));
     document.only_in_details = (!result.by_request.is_empty()).then_some("times of each request");
     document.notes.extend(accounts::failures(result));
@@ -113,8 +115,9 @@ fn answer(result: &LoadResult) -> Vec<String> {
             None => result.merged.as_ref().and_then(merged::incomplete),
         };
         let of_parts = of_parts.unwrap_or_default();
+        let were = if book.answered == 1 { "was" } else { "were" };
         format!(
-            "{} of {}{planned} requests{of_parts} were answered{rate}{arrivals}",
+            "{} of {}{planned} requests{of_parts} {were} answered{rate}{arrivals}",
             count(book.answered),
             count(all)
         )
@@ -127,8 +130,12 @@ fn answer(result: &LoadResult) -> Vec<String> {
         let text = quantity(result, percentile, of_response)?.text();
         Some(format!("p{percentile} {text} us"))
     };
-    let times: Vec<String> = [50.0, 99.0].into_iter().filter_map(quantile).collect();
-    let times = (!times.is_empty()).then(|| format!("{}: {}", words::capitalised(name), times.join(", ")));
+    let percentiles = [50.0, 99.0];
+    let is_without = |percentile: f64| of_response && intervals::is_without(result, percentile);
+    let mark = if percentiles.into_iter().any(is_without) { ", without intervals" } else { "" };
+    let times: Vec<String> = percentiles.into_iter().filter_map(quantile).collect();
+    let times =
+        (!times.is_empty()).then(|| format!("{}{mark}: {}", words::capitalised(name), times.join(", ")));
     std::iter::once(requests).chain(times).collect()
 }
 

@@ -138,6 +138,7 @@ mod tests {
         let text = text(&documents::study(&result));
         let outside_of_code: String = text.split('`').step_by(2).collect();
         assert!(!outside_of_code.contains("<script>") && text.contains("\\*x\\*"), "{text}");
+        result.findings.clear();
         let text = super::text(&documents::study_of(&result, "quick", "a`<script>"));
         let marked = text.lines().filter(|line| line.contains("<script>")).collect::<Vec<_>>();
         let next =

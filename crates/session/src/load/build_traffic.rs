@@ -109,8 +109,26 @@ pub(super) fn traffic_of(load: &Load, say: Say<'_>) -> Result<Traffic, Failure> 
     traffic.set_streams(connections.streams, wanted.response_bytes);
     if traffic.is_secure() {
         traffic.set_tls(&tls.config(traffic.alpn())?);
+    } else {
+        check_no_tls(tls, traffic.protocol())?;
     }
     Ok(traffic)
+}
+
+/// Refuses TLS options of a load without TLS: who gives one expects that TLS is measured.
+fn check_no_tls(tls: &ClientTls, protocol: Protocol) -> Result<(), Failure> {
+    let scheme = match protocol.content() {
+        Content::Requests => "https",
+        Content::Calls => "grpcs",
+        Content::Messages => "wss",
+        Content::Bytes => "tls",
+    };
+    match tls.first_option() {
+        Some(option) => Err(Failure::bad_input(format!(
+            "`{option}` is for TLS, and no URL uses it: write `{scheme}://...`, or remove {option}"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The properties of a load that the plan in its result does not state, in words.
@@ -164,7 +182,9 @@ fn negotiated(
     let security = load.tls.config(alpn)?;
     match negotiate(first, dial, &security, load.requests.timeout) {
         Ok(protocol) => Ok(protocol),
-        Err(error) if load.connections.lifetime.connect == Connect::Ahead => Err(Failure::environment(error)),
+        Err(error) if load.connections.lifetime.connect == Connect::Ahead => {
+            Err(load.tls.failed(&error.into()))
+        }
         Err(error) => {
             let protocol = if load.connections.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
             say(Update::Problem(&format!("cannot negotiate the protocol, using {protocol}: {error}")));
@@ -354,7 +374,7 @@ mod tests {
         assert_eq!(with(url, header), ["headers", "body"]);
         assert_eq!(with("http://me:secret@127.0.0.1:1/", |_| ()), ["credentials"]);
         assert_eq!(with(url, |load| load.servers.resolve_all = true), ["addresses"]);
-        assert_eq!(with(url, |load| load.tls.trusts_all = true), ["TLS options"]);
+        assert_eq!(with("tls://127.0.0.1:1", |load| load.tls.trusts_all = true), ["TLS options"]);
     }
 
     #[test]
@@ -376,5 +396,24 @@ mod tests {
         assert_eq!(refused(http, size).unwrap(), "--response-size is for TCP, not HTTP/1.1: remove it");
         assert_eq!((refused(tcp, size), refused(http, header)), (None, None));
         assert_eq!((refused(tcp, |_| ()), refused("tcp://127.0.0.1:1/", |_| ())), (None, None));
+    }
+
+    #[test]
+    fn an_option_of_tls_is_refused_if_no_url_uses_tls() {
+        let refused = |urls: &[&str], change: fn(&mut ClientTls)| {
+            let urls = urls.iter().map(|url| GivenUrl::from((*url).to_owned())).collect();
+            let mut load = Load { requests: Requests { urls, ..Requests::default() }, ..Load::default() };
+            load.requests.protocol = Some(Protocol::Http1);
+            change(&mut load.tls);
+            traffic_of(&load, &|_| ()).err().map(|failure| failure.to_string())
+        };
+        let (plain, secure) = ("http://127.0.0.1:1/", "https://127.0.0.1:1/");
+        assert_eq!(
+            refused(&[plain], |tls| tls.authorities = Some("ca.pem".into())).unwrap(),
+            "`--ca` is for TLS, and no URL uses it: write `https://...`, or remove --ca"
+        );
+        assert!(refused(&[plain], |tls| tls.resumes = false).unwrap().starts_with("`--tls-resumption` is"));
+        assert_eq!(refused(&[plain], |_| ()), None);
+        assert_eq!(refused(&[plain, secure], |tls| tls.trusts_all = true), None);
     }
 }

@@ -121,7 +121,7 @@ pub fn send(
     interrupt.check()?;
     let result = trial::run(&spec, environment::current(spec.never_halted), interrupt.flag(), on_live);
     drop(awake);
-    let mut result = result.map_err(Failure::environment)?;
+    let mut result = result.map_err(|error| load.tls.failed(&error))?;
     result.loads_beside = sending.beside.as_ref().map(|others| others.load(Ordering::Relaxed));
     judge_load(&mut result, &sending.limits);
     let all_pass = fail_on::judge(&mut result, fail_on);

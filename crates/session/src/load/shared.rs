@@ -45,7 +45,7 @@ impl SharedLoad {
         let awake = awake::for_servers(servers, self.never_halt, say)?;
         let spec = TrialSpec { never_halted: awake.is_some(), ..spec };
         let environment = environment::current(spec.never_halted);
-        trial::run(&spec, environment, stop, None).map_err(Failure::environment)
+        trial::run(&spec, environment, stop, None).map_err(|error| self.load.tls.failed(&error))
     }
 
     fn spec(&self, say: Say<'_>) -> Result<TrialSpec, Failure> {

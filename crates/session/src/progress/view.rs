@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use hoptax_load::trial::LiveLine;
 use hoptax_report::live::{self, CostsSoFar, LoadCourse, Room, Screen};
+use hoptax_result::grouped;
 use hoptax_run::event::Event;
 
 use super::Progress;
 use super::plain::{PlainLines, SILENCE, lock};
 use crate::update::{Say, Update};
+use crate::values::in_a_word;
 
 /// The least time between two drawings of a view that shows nothing but later numbers.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -176,10 +178,20 @@ pub struct LoadProgress {
     span: &'static str,
     /// Numbers that came after an interrupt.
     after_interrupt: u32,
+    /// The time of the first of them.
+    interrupted: Option<Instant>,
 }
 
-/// What a load says that is interrupted while requests are open.
-const DRAINING: &str = "interrupted: waiting for the responses to open requests, at most until their time limit; interrupt again to end without a result";
+/// What a load says that was interrupted while requests are open, after it has `waited`: no request may take longer than `timeout`.
+fn draining(timeout: Duration, waited: Duration) -> String {
+    let left_s = timeout.saturating_sub(waited).as_secs_f64().ceil().max(1.0);
+    format!(
+        "interrupted: waiting for the responses to open requests, at most {} s more (their time limit is {}); interrupt again to end \
+         without a result",
+        grouped(left_s, 0),
+        in_a_word(timeout)
+    )
+}
 
 impl LoadProgress {
     /// Nothing is shown yet, nor later if that is not wanted.
@@ -199,6 +211,7 @@ impl LoadProgress {
             said: Instant::now(),
             span,
             after_interrupt: 0,
+            interrupted: None,
         }
     }
 
@@ -226,12 +239,13 @@ impl LoadProgress {
     }
 
     /// Is called instead of [`Self::show`] after an interrupt: the planned end is no longer that of the load. The second time, the load has
-    /// waited for its open requests for half a second, and says so.
-    pub fn wait(&mut self) {
+    /// waited for its open requests for half a second, and says so, with the time that `timeout` leaves them.
+    pub fn wait(&mut self, timeout: Duration) {
+        let interrupted = *self.interrupted.get_or_insert_with(Instant::now);
         self.after_interrupt += 1;
         if self.after_interrupt == 2 {
             self.view.clear();
-            self.view.say(Update::Note(DRAINING));
+            self.view.say(Update::Note(&draining(timeout, interrupted.elapsed())));
         }
     }
 
@@ -319,9 +333,24 @@ mod tests {
             ..CONSOLE
         };
         let mut progress = LoadProgress::of_load(console, true);
-        progress.wait();
+        let timeout = Duration::from_hours(1);
+        progress.wait(timeout);
         assert!(lock(&SAID).is_empty(), "its requests may have ended at once");
-        (0..3).for_each(|_| progress.wait());
-        assert_eq!(*lock(&SAID), [DRAINING]);
+        (0..3).for_each(|_| progress.wait(timeout));
+        let said = lock(&SAID).clone();
+        assert!(said.len() == 1 && said[0].starts_with("interrupted: waiting for the responses"), "{said:?}");
+    }
+
+    #[test]
+    fn an_interrupted_load_says_how_long_it_may_wait() {
+        let after = |waited_ms: u64| draining(Duration::from_mins(1), Duration::from_millis(waited_ms));
+        assert_eq!(
+            after(3_000),
+            "interrupted: waiting for the responses to open requests, at most 57 s more (their time limit is 1m); interrupt again to end \
+             without a result"
+        );
+        for (waited_ms, left) in [(0, "60 s"), (500, "60 s"), (59_900, "1 s"), (70_000, "1 s")] {
+            assert!(after(waited_ms).contains(&format!("at most {left} more")), "{}", after(waited_ms));
+        }
     }
 }

@@ -47,12 +47,21 @@ impl Store {
     /// # Errors
     /// When it cannot be opened, is damaged, has a later version, or is not a store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if path.is_dir() {
+            return Err(StoreError::Folder { path: path.to_owned() });
+        }
         if !path.exists() {
             create(path)?;
         }
+        let had_lock = lock_path(path).exists();
         let lock = lock_file(path)?;
         lock.lock_shared().map_err(|error| StoreError::file("lock", path, error))?;
-        let connection = connect(path)?;
+        let connection = connect(path).inspect_err(|error| {
+            // Nothing stays beside the file of another program.
+            if matches!(error, StoreError::Foreign { .. }) && !had_lock {
+                let _ = fs::remove_file(lock_path(path));
+            }
+        })?;
         Ok(Self { path: path.to_owned(), connection, _lock: Some(lock) })
     }
 
@@ -289,9 +298,13 @@ impl Store {
 
 /// The lock file of a store. The lock is on a separate file, because SQLite loses its own locks when this process closes the store's file.
 pub(crate) fn lock_file(path: &Path) -> Result<File, StoreError> {
-    let path = with_suffix(path, ".lock");
+    let path = lock_path(path);
     let opened = File::options().create(true).truncate(false).write(true).open(&path);
     opened.map_err(|error| StoreError::file("open", &path, error))
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    with_suffix(path, ".lock")
 }
 
 /// The path of a file beside a store: the path of the store with a suffix.

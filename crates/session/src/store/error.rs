@@ -3,8 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hoptax_text::command_line::path_option;
+use hoptax_text::command_line::{path_option, path_word};
 use rusqlite::ErrorCode;
+
+use crate::results;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,12 @@ pub enum StoreError {
         /// The kind of the file.
         what: String,
     },
+    /// The path is that of a folder.
+    #[error("`{}` is a folder: name a file, such as `{}`", path.display(), path.join("store.sqlite").display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Another process has the store open, so it cannot be salvaged now.
     #[error("the store `{}` is damaged, and another hoptax uses it: run this again when that has ended", path.display())]
     InUse {
@@ -75,8 +83,7 @@ pub enum StoreError {
         why: String,
     },
     /// The store has no such run.
-    #[error("the store `{}` has no run `{run}`: `hoptax runs list{}` lists the runs, and a path names a run folder or \
-         a result file", path.display(), option(path))]
+    #[error("the store `{}` has no run `{run}`{}", path.display(), way_to_run(path, run))]
     NoRun {
         /// The store.
         path: PathBuf,
@@ -96,6 +103,17 @@ pub enum StoreError {
 /// The option that names the store in a command; empty for the default store.
 fn option(path: &Path) -> String {
     path_option("--store", (!super::is_usual(path)).then_some(path))
+}
+
+/// What to do about a run that the store does not have, after its name. A path names no run of a store.
+fn way_to_run(store: &Path, run: &str) -> String {
+    let option = option(store);
+    if results::is_path(run) {
+        let file = path_word(Path::new(run));
+        format!("; import it first: `hoptax runs import {file}{option}` prints its number")
+    } else {
+        format!(": `hoptax runs list{option}` lists the runs")
+    }
 }
 
 fn numbers(runs: &[i64]) -> String {
@@ -145,6 +163,19 @@ mod tests {
     fn the_command_that_lists_the_runs_names_a_store_that_is_not_the_usual_one() {
         let error = StoreError::NoRun { path: "/elsewhere/mine.sqlite".into(), run: "9".to_owned() };
         let text = error.to_string();
-        assert!(text.contains("`hoptax runs list --store /elsewhere/mine.sqlite` lists the runs"), "{text}");
+        assert!(text.ends_with("`hoptax runs list --store /elsewhere/mine.sqlite` lists the runs"), "{text}");
+    }
+
+    #[test]
+    fn a_file_in_place_of_a_run_is_to_be_imported_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("l1.json");
+        std::fs::write(&file, "{}").unwrap();
+        let run = file.display().to_string();
+        let text = StoreError::NoRun { path: "mine.sqlite".into(), run: run.clone() }.to_string();
+        let expected = format!(
+            "the store `mine.sqlite` has no run `{run}`; import it first: `hoptax runs import {run} --store mine.sqlite` prints its number"
+        );
+        assert_eq!(text, expected);
     }
 }

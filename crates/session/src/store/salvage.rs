@@ -28,6 +28,9 @@ const NUMBERS_OF_RUNS: [&str; 4] = [
     "SELECT DISTINCT run FROM files ORDER BY run",
 ];
 
+/// In place of a path, what a run may have lost whose number of files is lost.
+pub(super) const UNLISTED: &str = "files whose names are lost";
+
 /// Result of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Salvaged {
@@ -35,7 +38,7 @@ pub(crate) struct Salvaged {
     pub(crate) copy: PathBuf,
     /// Number of runs in the new store.
     pub(crate) runs: usize,
-    /// Runs that have lost files, or may have, with the paths of the lost files.
+    /// Runs that have lost files, or may have, with the paths of the lost files and [`UNLISTED`].
     pub(crate) incomplete: Vec<(i64, Vec<String>)>,
     /// Numbers of the runs that are lost completely.
     pub(crate) lost: Vec<i64>,
@@ -224,7 +227,7 @@ fn find(old: &Connection, id: i64) -> Option<Found> {
         Ok(Some(stored)) if stored > read => {
             missing.push(format!("{} files whose names are lost", stored - read));
         }
-        _ => missing.push("perhaps files whose names are lost".to_owned()),
+        _ => missing.push(UNLISTED.to_owned()),
     }
     let described = describe_files(&files).or(columns)?;
     if described.is_unfinished() {

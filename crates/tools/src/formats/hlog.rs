@@ -13,6 +13,7 @@ use hoptax_load::encoded::decode;
 use hoptax_result::{CountRange, Latency, LoadResult};
 
 use super::judgement::Judgement;
+use crate::import::several;
 use crate::reported::Reported;
 use crate::run::Run;
 use crate::text::date;
@@ -105,19 +106,16 @@ fn histogram(encoded: &str) -> Option<Histogram<u64>> {
 
 /// The selected series.
 fn meant(all: &mut BTreeMap<String, Series>, tag: Option<&str>) -> Result<Series, String> {
-    let tags: Vec<String> = all.keys().filter(|tag| !tag.is_empty()).map(|tag| format!("`{tag}`")).collect();
+    let each: Vec<String> = all.keys().filter(|tag| !tag.is_empty()).map(|tag| format!("`{tag}`")).collect();
     let tags =
-        if tags.is_empty() { "no tags".to_owned() } else { format!("the tags {}", tags.join(" and ")) };
+        if each.is_empty() { "no tags".to_owned() } else { format!("the tags {}", each.join(" and ")) };
     let only = |all: &mut BTreeMap<String, Series>| {
         if all.len() == 1 { all.pop_first().map(|(_, one)| one) } else { None }
     };
     match tag {
         Some(tag) => all.remove(tag).ok_or_else(|| format!("no interval has the tag `{tag}`; it has {tags}")),
         None if all.is_empty() => Err("it has no interval".to_owned()),
-        None => all
-            .remove("")
-            .or_else(|| only(all))
-            .ok_or_else(|| format!("it has {tags}: name one with `--statistic`")),
+        None => all.remove("").or_else(|| only(all)).ok_or_else(|| several(&each)),
     }
 }
 
@@ -173,7 +171,7 @@ mod tests {
         assert_eq!((service.p50_us.map(f64::round), service.max_us.map(f64::round)), (Some(2.0), Some(90.0)));
         assert_eq!(load.environment.started_at, "2026-01-02T03:04:05.000000000Z");
         let error = import_hlog(&text, None).unwrap_err();
-        assert_eq!(error, "it has the tags `response` and `service`: name one with `--statistic`");
+        assert_eq!(error, "it has 2 statistics, `response` and `service`: choose one with `--statistic`");
         let error = import_hlog(&text, Some("other")).unwrap_err();
         assert_eq!(error, "no interval has the tag `other`; it has the tags `response` and `service`");
     }

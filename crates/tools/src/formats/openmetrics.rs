@@ -148,7 +148,10 @@ mod tests {
     fn one_of_several_is_named_and_other_texts_are_refused() {
         let both = text(&results::load(), &buckets(&[1_000]), &buckets(&[1_000]));
         let error = import_openmetrics(&both, None).unwrap_err();
-        assert_eq!(error, format!("it has `{RESPONSE}` and `{SERVICE}`: name one with `--statistic`"));
+        assert_eq!(
+            error,
+            format!("it has 2 statistics, `{RESPONSE}` and `{SERVICE}`: choose one with `--statistic`")
+        );
         let error = import_openmetrics(&both, Some("a")).unwrap_err();
         assert_eq!(error, format!("it has no native histogram `a`; it has `{RESPONSE}` and `{SERVICE}`"));
         assert_eq!(import_openmetrics("# EOF\n", None).unwrap_err(), "it has no native histogram");

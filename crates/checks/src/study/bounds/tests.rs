@@ -74,13 +74,18 @@ fn a_number_that_is_stated_has_no_bound() {
 }
 
 #[test]
-fn an_interval_that_is_too_wide_is_the_bound() {
+fn an_interval_that_is_too_wide_is_the_bound_of_a_level_or_a_tail_and_that_of_another_cost_is_stated() {
     let result = judged(|result| {
-        result.arms[2].cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
+        let arm = &mut result.arms[2];
+        let wide = Some(Interval::around(30.0, 101.0));
+        (arm.cost.response_us.p99, arm.loads[1].cost.response_us.p99) = (wide, wide);
+        arm.cost.cpu_us_per_request = Some(Interval::around(30.0, 25.0));
     });
-    assert_eq!(cost(&result, 2, CostMeasure::CpuUs), Some((Some(5.0), Some(55.0))));
-    assert_eq!(result.arms[2].bounds.cost(CostMeasure::CpuUs).unwrap().by, ["vague-cost"]);
-    assert_eq!(result.verdict, Verdict::Caution, "its only cost is bounded, and no more");
+    assert_eq!(cost(&result, 2, P99), Some((Some(-71.0), Some(131.0))));
+    assert_eq!(result.arms[2].bounds.cost(P99).unwrap().by, ["vague-cost"]);
+    assert_eq!(result.arms[2].cost.cpu_us_per_request, Some(Interval::around(30.0, 25.0)));
+    assert!(result.arms[2].bounds.cost(CostMeasure::CpuUs).is_none());
+    assert_eq!(result.verdict, Verdict::Caution, "its only cost is wide");
     let result = judged(|result| result.arms[2].max_rate = Some(Interval::around(20_000.0, 11_000.0)));
     assert_eq!(level(&result, 2, CostMeasure::MaxRate), Some((Some(9_000.0), Some(31_000.0))));
 }

@@ -23,7 +23,7 @@ pub(super) fn sent(
     let token = token_file.map(|file| Token::of_file(file, &print::say)).transpose()?;
     // Each agent needs a connection of this process.
     machine::allow_connections(addresses.len())?;
-    let interrupt = interrupt::listen()?;
+    let interrupt = interrupt::listen_until_result()?;
     let progress = progress::of_agents();
     let request = LoadRequest {
         sending,

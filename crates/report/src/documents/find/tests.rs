@@ -245,6 +245,15 @@ fn a_longer_search_keeps_the_highest_rate_and_is_not_proposed_if_no_trial_counts
 }
 
 #[test]
+fn an_interrupted_search_is_proposed_again_with_the_same_time() {
+    let mut result = result(FindState::Unfinished, None, None);
+    (result.ended_by, result.budget_s, result.deciding_budget_s) = (FindEnd::Interrupt, 30.0, Some(90.0));
+    let next = next(&result, GivenOptions::default()).map(|next| (next.command, next.purpose));
+    let same = "hoptax find --slo 'p99<5ms' --budget 30s 'http://127.0.0.1:1/'";
+    assert_eq!(next, Some((same.to_owned(), "searches to the end".to_owned())));
+}
+
+#[test]
 fn a_search_that_narrows_an_interval_is_not_proposed_if_no_command_line_accepts_its_time() {
     let mut result = result(FindState::Bounded, Some(980.5), Some(1_200.0));
     result.ended_by = FindEnd::Budget;

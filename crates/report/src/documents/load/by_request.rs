@@ -5,6 +5,7 @@ mod folds;
 use hoptax_result::{Latency, LoadResult, Loop, LowerBounds, NamedRequests, TimeOf};
 
 use super::charts::withheld_by;
+use super::intervals::{FEWEST_BATCHES, OF_CLOSED_LOOP};
 use super::{interval, stated};
 use crate::document::{Block, Section};
 use crate::numbers::count;
@@ -13,8 +14,6 @@ use crate::table::{Cell, Column, Row, Table, short_name};
 
 /// The percentiles of a row, each with the priority of its column.
 const PERCENTILES: [(f64, u8); 4] = [(50.0, 0), (90.0, 4), (99.0, 1), (99.9, 5)];
-/// Minimum number of parts of the record for an interval.
-const FEWEST_BATCHES: usize = 10;
 /// The percentiles that determine the slowest request. The first one that is conclusive is used.
 const OF_SLOWEST: [f64; 2] = [99.0, 50.0];
 
@@ -69,8 +68,7 @@ fn without_intervals(result: &LoadResult) -> Option<&'static str> {
     } else if !result.stages.is_empty() {
         "the load has stages, which differ by design"
     } else if result.plan.request_limit.is_some() && result.plan.loop_ == Loop::Closed {
-        "the load ended after its number of requests, and its warm-up did not show how long they take, or showed less than a \
-         tenth of a second"
+        OF_CLOSED_LOOP
     } else {
         "the load ended in the first half of its planned time, and intervals need ten of its twentieths"
     })

@@ -3,7 +3,7 @@
 use hoptax_result::{FailOnOutcome, Finding, LoadResult, Loop, Severity, Stated};
 
 use super::cells::rate;
-use super::quantity;
+use super::{intervals, quantity};
 use crate::headline::Headline;
 use crate::numbers::count;
 use crate::quantity::{Form, Quantity};
@@ -63,7 +63,9 @@ fn time(result: &LoadResult, percentile: f64) -> Headline {
         Quantity::unknown(reason(result, |number| number == "times" || number == own), "us")
     });
     let name = if is_of_response { "response time" } else { "service time" };
-    Headline::number(format!("p{percentile} of the {name}"), number, None)
+    let is_without = is_of_response && intervals::is_without(result, percentile);
+    let note = is_without.then(|| "without an interval".to_owned());
+    Headline::number(format!("p{percentile} of the {name}"), number, note)
 }
 
 /// The share of the requests that were not answered.

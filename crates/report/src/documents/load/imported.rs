@@ -28,6 +28,7 @@ pub(super) fn answer(result: &LoadResult, imported: &Imported) -> String {
     let (answered, failed) = requests(result, imported);
     let rate = rate(result, imported).map_or_else(String::new, |rate| format!(", {rate}"));
     let answered = match answered {
+        Some(answered) if answered == "1" => format!("1 request was answered{rate}"),
         Some(answered) => format!("{answered} requests were answered{rate}"),
         None => format!("How many requests were answered is not known{rate}"),
     };

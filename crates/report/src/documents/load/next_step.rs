@@ -1,15 +1,17 @@
 //! The next step after a load: a command that sends it again without what limited it, or that searches the highest rate.
 
+use hoptax_checks::load::REMEDIES;
+use hoptax_checks::remedy::{self, Remedy};
 use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH, LONGEST};
-use hoptax_result::{EndedBy, Finding, Known, LoadResult, Severity, TimeOf};
+use hoptax_result::{EndedBy, Finding, Known, LoadResult, TimeOf};
 use hoptax_text::command_line::{option, quoted};
 
-use crate::document::Next;
+use crate::next::{Next, after_remedy};
 use crate::same_load::{self, GivenOptions};
 
-/// The same load again if other work kept the generator from its processor, because calibration would be as late as the load; more
-/// connections if there were too few for the rate; or a longer load if a quantile has only bounds because of too few responses. None for
-/// other reasons, and if a short command cannot repeat the requests, such as those of agents.
+/// What helps against the finding that limits the result most and has a command: the same load after its advice, a calibration, more
+/// connections or a longer load. Without such a finding, a search. None if a short command cannot repeat the requests, such as those of
+/// agents.
 pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
     let is_of_agents = result.agents.is_some();
@@ -18,8 +20,7 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         return None;
     }
     // Those that the first screen shows.
-    let limiting = || result.findings.iter().filter(|finding| finding.severity != Severity::Info);
-    let has = |id: &str| limiting().any(|finding| finding.id == id);
+    let limiting = remedy::limiting(&result.findings, REMEDIES);
     let is_repeatable = !is_of_agents && plan.is_plain();
     let url = quoted(&plan.url);
     let options = same_load::options_without_connections(plan);
@@ -28,7 +29,7 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
     let arrivals = |usual: &[&str]| {
         option("--arrivals", plan.arrivals.as_deref().filter(|given| !usual.contains(given)))
     };
-    let times = times_longer(limiting());
+    let times = times_longer(limiting.iter().map(|(_, finding)| *finding));
     let again = |connections: u32, purpose: &str| {
         let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
         // With a limit of requests, the duration is that of a load which never reaches it.
@@ -41,26 +42,30 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         let command = format!("hoptax load{rate}{all} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
-    if is_repeatable && has("run-delay") {
-        return again(plan.connections, "once other work here has stopped");
-    }
-    let is_late = ["send-lag", "run-delay", "generator-saturated", "steal"].into_iter().any(has);
-    if is_late {
-        let purpose = if is_of_agents {
-            "on the machine of each agent: finds the rate up to which it sends on time"
-        } else {
-            "finds the rate up to which this machine sends on time"
+    let (place, machine) =
+        if is_of_agents { ("on the machine of each agent: ", "it") } else { ("", "this machine") };
+    let step = |(remedy, finding): &(Remedy, &Finding)| match remedy {
+        Remedy::Calibration => {
+            let purpose = format!("{place}finds the rate up to which {machine} sends on time");
+            Some(Next::new("hoptax trust calibrate", purpose))
+        }
+        _ if !is_repeatable => None,
+        Remedy::QuietMachine | Remedy::Advice => again(plan.connections, &after_remedy(Some(*finding))),
+        Remedy::MoreConnections => {
+            let connections = plan.connections.saturating_mul(4).max(connections_in_use(result));
+            again(connections, "has more connections for the rate")
+        }
+        Remedy::Longer => again(plan.connections, "narrows the intervals"),
+    };
+    if let Some((most, finding)) = limiting.first() {
+        let doctor = || {
+            let purpose = format!("{place}says what disturbs {machine}; {}", finding.advice);
+            (*most == Remedy::QuietMachine).then(|| Next::new("hoptax trust doctor", purpose))
         };
-        return Some(Next::new("hoptax trust calibrate", purpose));
+        return limiting.iter().find_map(step).or_else(doctor);
     }
     if !is_repeatable {
         return None;
-    }
-    if has("offered") || has("connections-busy") {
-        return again(4 * plan.connections, "has more connections for the rate");
-    }
-    if has(TOO_FEW) || has(VAGUE) {
-        return again(plan.connections, "narrows the intervals");
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };
     let command = format!(
@@ -71,6 +76,14 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         same_load::options(plan)
     );
     Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
+}
+
+/// The connections that requests of the rate keep in use, by the median of the time from their send to their response, or a lower bound of
+/// it (Little's law). Response time would count the wait for a connection, too. Zero without a rate, or if nothing is known of that time.
+fn connections_in_use(result: &LoadResult) -> u32 {
+    let (service_us, _) = result.service(TimeOf::Percentile(50.0)).ends();
+    let in_use = result.rate.target.zip(service_us).map(|(rate, us)| rate * us / 1e6);
+    in_use.map_or(0, |connections| connections.ceil() as u32)
 }
 
 /// The check of quantiles that too few responses support, and that of quantiles with a wide interval.

@@ -60,6 +60,17 @@ fn a_load_that_is_interrupted_before_its_first_measured_request_has_no_counts() 
 }
 
 #[test]
+fn one_answered_request_is_singular() {
+    let mut result = fixture::load();
+    (result.book.planned, result.book.answered) = (1, 1);
+    let text = text_of(&result);
+    assert!(text.contains("\n1 of 1 planned requests was answered, "), "{text}");
+    result.imported = Some(imported("ab"));
+    let text = text_of(&result);
+    assert!(text.contains("\n1 request was answered, "), "{text}");
+}
+
+#[test]
 fn lookups_during_a_load_are_counted_in_the_summary() {
     let mut result = fixture::load();
     result.plan.network.resolve_every_s = Some(10.0);
@@ -322,6 +333,21 @@ fn a_longer_load_lasts_whole_seconds_and_one_of_the_same_length_is_as_it_was() {
 }
 
 #[test]
+fn the_next_step_has_the_advice_of_the_finding_that_limits_most() {
+    let advice = "run again when the host is quieter, or on a dedicated machine";
+    let finding = |id: &str, advice: &str| {
+        Finding::new(id, Severity::Warn, Measured::us(1.0, 0.0), String::new(), advice)
+    };
+    let mut result = fixture::load();
+    (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+    result.findings = vec![finding("too-few-samples", "run longer"), finding("steal", advice)];
+    let purpose = |result: &LoadResult| next_step::next(result, GivenOptions::default()).unwrap().purpose;
+    assert_eq!(purpose(&result), format!("measures again, after the remedy: {advice}"));
+    result.plan.requests = 3;
+    assert_eq!(purpose(&result), format!("says what disturbs this machine; {advice}"));
+}
+
+#[test]
 fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     let next_of = |ids: &[&str], change: fn(&mut LoadResult)| {
         let mut result = fixture::load();
@@ -397,6 +423,35 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     };
     let enough = Some("hoptax load -c 16 -n 11001 'http://127.0.0.1:1/'".to_owned());
     assert_eq!(next_of(&["too-few-samples"], few), enough, "p99 needs 10,000, and p99.9 is not expected");
+    // Nothing that this load does helps where the machine or the server has to change: the advice says what does.
+    for id in ["steal", "throttled", "other-loads", "errors", "stream-limit"] {
+        assert_eq!(next_of(&[id], |_| ()), same, "{id}");
+    }
+    assert_eq!(next_of(&["steal"], post), Some("hoptax trust doctor".to_owned()));
+    assert_eq!(next_of(&["errors"], post), None, "the details have the advice");
+    let late = ["generator-saturated", "ceiling"].map(|id| next_of(&[id, "too-few-samples"], |_| ()));
+    assert_eq!(late, [calibrate.clone(), calibrate.clone()]);
+    assert_eq!(next_of(&["too-few-samples", "connections-busy"], |_| ()), more_and_longer);
     let informed = |result: &mut LoadResult| result.findings[1].severity = Severity::Info;
     assert_eq!(next_of(&["too-few-samples", "run-delay"], informed), longer, "the screen does not show it");
+}
+
+#[test]
+fn more_connections_are_at_least_as_many_as_the_rate_keeps_in_use() {
+    let connections_for = |p50_us: Option<f64>, bounds: Option<TimeBounds>| {
+        let mut result = fixture::load();
+        (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+        (result.plan.connections, result.rate.target) = (50, Some(20.0));
+        (result.latency.service.p50_us, result.bounds.service.p50_us) = (p50_us, bounds);
+        let busy = Measured::us(1.0, 0.0);
+        result.findings = vec![Finding::new("connections-busy", Severity::Warn, busy, String::new(), "")];
+        let command = next_step::next(&result, GivenOptions::default()).unwrap().command;
+        let (_, rest) = command.split_once(" -c ").unwrap();
+        rest.split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(connections_for(Some(15e6), None), "300");
+    assert_eq!(connections_for(None, Some(TimeBounds::at_least(14.96e6))), "300", "rounded up");
+    // Four times as many are enough, or nothing is known.
+    assert_eq!(connections_for(Some(1e6), None), "200");
+    assert_eq!(connections_for(None, None), "200");
 }

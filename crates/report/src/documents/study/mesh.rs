@@ -5,8 +5,8 @@ use hoptax_result::{ArmLoad, ArmResult, CostMeasure, LoadSpec, StudyResult};
 
 use super::plain;
 use crate::load_rate::at_load;
-use crate::numbers::{counted, level};
-use crate::quantity::{Basis, Quantity};
+use crate::numbers::counted;
+use crate::quantity::{Basis, Form, Quantity};
 use crate::rows::{Row, baselines, bounded, in_percent};
 use crate::table::{Cell, Table};
 
@@ -25,9 +25,8 @@ pub(super) fn max_rates(result: &StudyResult) -> Option<Table> {
     let load = result.plan.rate_load()?;
     let row = |arm: &ArmResult| {
         let under = arm.under(&load.name)?;
-        let share = under.rate_ratio.as_ref().map(in_percent);
-        let cells =
-            vec![max_rate(under).into(), Cell::level(share.as_ref(), "%"), arm.compared_with.clone().into()];
+        let share = share_of_max_rate(result, arm, load);
+        let cells: Vec<Cell> = vec![max_rate(under).into(), share.into(), arm.compared_with.clone().into()];
         Some((arm.id.clone(), cells))
     };
     let title = format!("maximum rate, {}", in_closed_loop(load));
@@ -46,17 +45,31 @@ fn max_rate(under: &ArmLoad) -> Option<Quantity> {
     rate.or_else(|| under.bounds.level(CostMeasure::MaxRate).map(bounded))
 }
 
+/// The maximum rate of an arm as a share of that of the arm that it is compared with, %: bounded if one of the two rates is, and none if
+/// both have an interval and a check withholds their ratio.
+fn share_of_max_rate(result: &StudyResult, arm: &ArmResult, load: &LoadSpec) -> Option<Quantity> {
+    let under = arm.under(&load.name)?;
+    if let Some(ratio) = &under.rate_ratio {
+        return Some(Quantity::level(&in_percent(ratio), "%"));
+    }
+    let other = result.reference_of(arm)?.under(&load.name)?;
+    if under.rate.is_some() && other.rate.is_some() {
+        return None;
+    }
+    let share = max_rate(under)?.bounded_share(&max_rate(other)?);
+    // That no rate is below zero is no news.
+    let low = share.low.filter(|low| *low > 0.0);
+    low.or(share.high)?;
+    Some(Quantity { low, form: Form::Level, ..share })
+}
+
 /// The sentence about an arm with its maximum rate, where that is known.
 fn with_max_rate(result: &StudyResult, arm: &ArmResult, sentence: Option<String>) -> Option<String> {
-    let known = result.plan.rate_load().and_then(|load| {
-        let under = arm.under(&load.name)?;
-        Some((load, under, max_rate(under)?))
-    });
-    let Some((load, under, rate)) = known else { return sentence };
-    let of_other = under
-        .rate_ratio
+    let known = result.plan.rate_load().and_then(|load| Some((load, max_rate(arm.under(&load.name)?)?)));
+    let Some((load, rate)) = known else { return sentence };
+    let of_other = share_of_max_rate(result, arm, load)
         .zip(arm.compared_with.as_ref())
-        .map(|(ratio, other)| format!(", {} % of the rate of `{other}`", level(&in_percent(&ratio))));
+        .map(|(share, other)| format!(", {} of the rate of `{other}`", share.with_unit()));
     let max = format!(
         "its maximum rate {} is {}{}",
         in_closed_loop(load),
@@ -162,11 +175,14 @@ mod tests {
         let max = "; its maximum rate in a closed loop of 16 connections is ";
         let of_mesh = format!("{max}6,000 ±100 requests/s, 30.0 ±1.0 % of the rate of `baseline`");
         assert!(mesh.starts_with("`lua` costs 412 ±18 us") && mesh.ends_with(&of_mesh), "{mesh}");
-        assert!(network.ends_with(&format!("{max}20,000 ±100 requests/s")), "{network}");
+        // 20,100 of at least 25,000.
+        let of_network = format!("{max}20,000 ±100 requests/s, ≤ 80.4 % of the rate of `baseline`");
+        assert!(network.ends_with(&of_network), "{network}");
         assert!(nodes.ends_with(&format!("{max}≥ 25,000 requests/s")), "{nodes}");
         let table = max_rates(&result).unwrap();
         assert_eq!(table.title.as_str(), "maximum rate, in a closed loop of 16 connections");
         assert_eq!(table.texts_of("lua"), ["6,000 ±100", "30.0 ±1.0", "baseline"]);
+        assert_eq!(table.texts_of("direct"), ["20,000 ±100", "≤ 80.4", "baseline"]);
         assert_eq!(table.texts_of("baseline")[..2], ["≥ 25,000", "-"]);
         result.plan.loads.iter_mut().for_each(|load| load.connections = 1);
         let answer = study(&result).answer;
@@ -177,6 +193,33 @@ mod tests {
         result.environment.cluster = None;
         assert!(max_rates(&result).is_none(), "studies on one host have it in their main table");
         assert!(max_rates(&of_one_mesh(|_| ())).is_none());
+    }
+
+    #[test]
+    fn the_share_of_a_rate_that_is_only_bounded_is_bounded_too() {
+        type Ends = (f64, Option<f64>);
+        let share = |own: Ends, other: Ends| {
+            let mut result = of_one_mesh(|_| ());
+            let in_use = result.plan.loads[0].clone();
+            let load = LoadSpec { name: "saturation".to_owned(), loop_: Loop::Closed, rate: None, ..in_use };
+            for arm in &mut result.arms {
+                let (low, high) = if arm.id == "lua" { own } else { other };
+                let mut under = ArmLoad { load: load.name.clone(), ..ArmLoad::default() };
+                under.rate = high.map(|high| Interval::new(f64::midpoint(low, high), low, high));
+                let is_bounded = under.rate.is_none();
+                let bound = Bound::new(BoundOf::Level, CostMeasure::MaxRate, Some(low), None);
+                under.bounds.0.extend(bound.filter(|_| is_bounded));
+                arm.loads.retain(|one| one.load != under.load);
+                arm.loads.push(under);
+            }
+            let lua = result.arm("lua").unwrap();
+            share_of_max_rate(&result, lua, &load).map(|share| share.text())
+        };
+        assert_eq!(share((5_900.0, Some(6_100.0)), (20_000.0, None)).as_deref(), Some("≤ 30.5"));
+        assert_eq!(share((6_000.0, None), (19_000.0, Some(20_000.0))).as_deref(), Some("≥ 30.0"));
+        assert_eq!(share((6_000.0, None), (20_000.0, None)), None);
+        let both = share((5_900.0, Some(6_100.0)), (19_000.0, Some(20_000.0)));
+        assert_eq!(both, None, "a check withholds the ratio");
     }
 
     #[test]
@@ -207,6 +250,16 @@ mod tests {
     fn what_may_be_chance_or_is_missing_is_no_cost() {
         let doubtful = answer(|arm| arm.cost.uncertain_signs = vec![CostMeasure::ResponseP50Us]);
         assert!(doubtful[0].ends_with("adds 900 ±100 us (its sign is not certain) to p50"), "{doubtful:?}");
+        let wide = |arm: &mut ArmResult| {
+            arm.cost.cpu_us_per_request = Some(Interval::around(30.0, 70.0));
+            arm.cost.uncertain_signs = vec![CostMeasure::CpuUs];
+        };
+        let found = answer(wide);
+        let expected = "`lua` costs 30 ±70 us (its sign is not certain) of CPU time per request ";
+        assert!(found[0].starts_with(expected), "{found:?}");
+        let document = study(&of_one_mesh(wide));
+        let table = document.table.as_ref().unwrap();
+        assert!(table.texts_of("lua").contains(&"+30 ±70 ?".to_owned()), "{:?}", table.texts_of("lua"));
         let missing = answer(|arm| arm.cost.cpu_us_per_request = None);
         assert!(missing.iter().all(|sentence| !sentence.contains("costs")), "{missing:?}");
     }

@@ -2,10 +2,12 @@
 
 use std::fmt::Display;
 
+use hoptax_checks::remedy::{self, Remedy};
+use hoptax_checks::study::REMEDIES;
 use hoptax_result::{NeverHaltedBy, StudyResult, Verdict};
 use hoptax_text::command_line::path_word;
 
-use crate::next::Next;
+use crate::next::{Next, after_remedy};
 use crate::numbers::{counted, grouped};
 use crate::probe::{self, Shortened};
 
@@ -64,17 +66,28 @@ pub(super) fn next(result: &StudyResult, asked: Option<Asked<'_>>) -> Option<Nex
             Some(Asked::Mesh { options }) => options,
             _ => "--image IMAGE",
         };
-        let rounds = 2 * result.plan.rounds_planned;
-        return Some(Next::new(
-            format!("hoptax mesh {options} --rounds {rounds}"),
-            "measures with more rounds, which narrow the intervals",
-        ));
+        let planned = result.plan.rounds_planned;
+        let (rounds, purpose) = match remedied(result) {
+            Some(purpose) => (planned, purpose),
+            None => (2 * planned, "measures with more rounds, which narrow the intervals".to_owned()),
+        };
+        return Some(Next::new(format!("hoptax mesh {options} --rounds {rounds}"), purpose));
     }
     let by_name = GivenStudy { source: result.name.clone(), ..GivenStudy::default() };
     Some(match asked? {
         Asked::Study(given) => of_study(result, given),
         Asked::BuiltIn | Asked::Mesh { .. } => of_study(result, &by_name),
     })
+}
+
+/// The purpose of the same study again, if the finding that limits it most asks for another remedy than more rounds.
+fn remedied(result: &StudyResult) -> Option<String> {
+    if result.verdict == Verdict::Sound {
+        return None;
+    }
+    let limiting = remedy::limiting(&result.findings, REMEDIES);
+    let (remedy, most) = limiting.first()?;
+    (*remedy != Remedy::Longer).then(|| after_remedy(Some(*most)))
 }
 
 /// The next step after a study.
@@ -125,11 +138,14 @@ fn of_study(result: &StudyResult, given: &GivenStudy) -> Next {
             Next::new(format!("{anew} --rounds {rounds}"), "measures more rounds, which narrow the intervals")
         }
     };
+    if let Some(purpose) = remedied(result) {
+        return Next::new(anew, purpose);
+    }
     if plan.rounds_completed < FEW_ROUNDS {
         return with_rounds(2 * FEW_ROUNDS);
     }
     match result.verdict {
-        Verdict::Void => Next::new(anew, "measures again, after the remedy"),
+        Verdict::Void => Next::new(anew, after_remedy(None)),
         Verdict::Caution => with_rounds(2 * plan.rounds_completed),
         Verdict::Sound => Next::new(format!("{anew} --again"), "measures another sitting and combines both"),
     }
@@ -137,7 +153,7 @@ fn of_study(result: &StudyResult, given: &GivenStudy) -> Next {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{ClusterEnvironment, Program, SittingRecord};
+    use hoptax_result::{ClusterEnvironment, Finding, Program, SittingRecord};
 
     use super::*;
     use crate::fixture;
@@ -167,6 +183,7 @@ mod tests {
         let mut result = fixture::void();
         assert_eq!(of(&result, "my edge.yaml").command, "hoptax study 'my edge.yaml'");
         assert_eq!(of(&result, "-edge.yaml").command, "hoptax study ./-edge.yaml");
+        result.findings.clear();
         result.plan.rounds_completed = 2;
         let asked = |folder: &str| of_given(&result, &given("quick", folder)).command;
         assert_eq!(asked("my runs/1"), "hoptax study --resume 'my runs/1' --rounds 10");
@@ -188,6 +205,7 @@ mod tests {
         void.machine = Some(fixture::machine(42.0, 5.0));
         assert_eq!(of_given(&void, &given).command, format!("{anew} --never-halt always"), "one of the two");
         void.machine = None;
+        void.findings.clear();
         void.plan.rounds_completed = 2;
         let resumed = "hoptax study --resume runs/1 --envoy ./envoy --store=a --never-halt never --rounds 10";
         assert_eq!(of_given(&void, &given).command, resumed);
@@ -202,7 +220,40 @@ mod tests {
         assert_eq!(of(&result, "quick").command, "hoptax study quick");
         assert_eq!(of(&result, "mine.yaml").command, "hoptax study mine.yaml");
         result.plan.rounds_completed = 2;
+        assert_eq!(of(&result, "quick").command, "hoptax study quick", "more rounds have as much steal");
+        result.findings.clear();
         assert_eq!(of(&result, "quick").command, "hoptax study --resume runs/1 --rounds 10");
+    }
+
+    #[test]
+    fn a_study_has_more_rounds_if_they_help_against_what_limits_it_most() {
+        let of_findings = |ids: &[&str]| {
+            let mut result = fixture::study();
+            let first = result.findings[0].clone();
+            let finding = |id: &&str| {
+                let (id, advice) = ((*id).to_owned(), format!("mend {id}"));
+                Finding { id, advice, ..first.clone() }
+            };
+            result.findings = ids.iter().map(finding).collect();
+            let found = of(&result, "quick");
+            (found.command, found.purpose)
+        };
+        let more = "hoptax study --resume runs/1 --rounds 20";
+        for ids in [&["too-few-samples", "drift"][..], &["set-aside"][..], &["too-few-rounds"][..], &[][..]] {
+            assert_eq!(of_findings(ids).0, more, "{ids:?}");
+        }
+        for (ids, most) in [
+            (&["too-few-samples", "steal"][..], "steal"),
+            (&["proxy-run-delay"][..], "proxy-run-delay"),
+            (&["too-few-samples", "generator-saturated"][..], "generator-saturated"),
+            (&["errors", "throttled"][..], "throttled"),
+        ] {
+            let purpose = format!("measures again, after the remedy: mend {most}");
+            assert_eq!(of_findings(ids), ("hoptax study quick".to_owned(), purpose), "{ids:?}");
+        }
+        let mut sound = fixture::study();
+        sound.verdict = Verdict::Sound;
+        assert!(of(&sound, "quick").command.ends_with(" --again"));
     }
 
     #[test]
@@ -232,6 +283,10 @@ mod tests {
         let mut result = fixture::study();
         result.environment.cluster = Some(ClusterEnvironment::default());
         result.plan.rounds_planned = 6;
+        let same = next(&result, None).unwrap();
+        assert_eq!(same.command, "hoptax mesh --image IMAGE --rounds 6", "more rounds have as much steal");
+        assert!(same.purpose.starts_with("measures again, after the remedy: "), "{}", same.purpose);
+        result.findings.clear();
         assert_eq!(next(&result, None).unwrap().command, "hoptax mesh --image IMAGE --rounds 12");
         let options = "--image example/hoptax:1 --mesh istio";
         let again = next(&result, Some(Asked::Mesh { options })).unwrap().command;
@@ -245,6 +300,7 @@ mod tests {
         assert_eq!(next(&result, None), None);
         assert_eq!(command(&result), "hoptax study quick");
         result.plan.ended_early = None;
+        result.findings.clear();
         result.plan.rounds_completed = 2;
         assert_eq!(command(&result), "hoptax study quick --rounds 10");
         result.name = "a;reboot".to_owned();

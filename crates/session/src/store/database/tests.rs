@@ -12,7 +12,7 @@ use hoptax_result::{RUN_FOLDER_FORMAT, Verdict, sample};
 use rusqlite::Connection;
 
 use crate::run_files::{MANIFEST, RESULT};
-use crate::store::database::Store;
+use crate::store::database::{Store, lock_path};
 use crate::store::describe::{self, Described};
 use crate::store::list::{Filter, latest_query, query, study_before_query};
 use crate::store::schema::STEPS;
@@ -276,13 +276,27 @@ fn a_later_version_and_other_files_are_refused_and_stay_as_they_are() {
     let (text, database) = (others.path().join("notes.txt"), others.path().join("other.sqlite"));
     fs::write(&text, "not a database, and longer than the header of one: ".repeat(20)).unwrap();
     Connection::open(&database).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
-    for other in [text, database] {
+    let empty = others.path().join("empty.sqlite");
+    fs::write(&empty, "").unwrap();
+    for other in [text, database, empty] {
         let before = fs::read(&other).unwrap();
         let refused = Store::open(&other).unwrap_err();
         assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        assert!(!lock_path(&other).exists(), "{}", other.display());
         assert!(matches!(salvage(&other, SystemTime::now()), Err(StoreError::Foreign { .. })));
         assert_eq!(fs::read(&other).unwrap(), before);
     }
+}
+
+#[test]
+fn a_folder_is_refused_with_a_file_in_it_and_gets_no_lock_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs");
+    fs::create_dir(&path).unwrap();
+    let refused = Store::open(&path).unwrap_err().to_string();
+    assert!(refused.contains("is a folder: name a file, such as `"), "{refused}");
+    assert!(refused.ends_with("runs/store.sqlite`"), "{refused}");
+    assert!(!lock_path(&path).exists() && fs::read_dir(&path).unwrap().next().is_none());
 }
 
 #[test]

@@ -12,6 +12,9 @@ use parquet::record::Field;
 /// # Errors
 /// The reason, when it is not a Parquet file.
 pub fn csv_of_parquet(file: Vec<u8>) -> Result<String, String> {
+    if file.is_empty() {
+        return Err("it is empty".to_owned());
+    }
     let file = SerializedFileReader::new(Bytes::from(file)).map_err(|error| error.to_string())?;
     let columns = file.metadata().file_metadata().schema_descr().columns();
     let mut table = Writer::from_writer(Vec::new());
@@ -59,7 +62,7 @@ mod tests {
         let error = import_table("parquet", &table, None).unwrap_err();
         assert_eq!(
             error,
-            "it has `jwt under open` and `lua{a=1,b=2} under open`: name one with `--statistic`"
+            "it has 2 statistics, `jwt under open` and `lua{a=1,b=2} under open`: choose one with `--statistic`"
         );
         assert_eq!(import_table("parquet", &table, Some("jwt under open")).unwrap().book.answered, 4);
     }
@@ -70,5 +73,6 @@ mod tests {
             let error = csv_of_parquet(other.to_vec()).unwrap_err();
             assert!(error.contains("Parquet"), "{error}");
         }
+        assert_eq!(csv_of_parquet(Vec::new()).unwrap_err(), "it is empty");
     }
 }
