@@ -1,8 +1,7 @@
 //! The quantiles of response time that have no interval, and the reason.
 
 use hoptax_result::{Known, LoadResult, Loop, TimeOf};
-
-use crate::findings::listed;
+use hoptax_text::list::listed;
 
 /// Minimum number of parts of the record for an interval.
 pub(super) const FEWEST_BATCHES: usize = 10;
