@@ -67,7 +67,8 @@ impl Default for ClientTls {
 impl ClientTls {
     /// The first option that differs from what a client does without options, as users write it.
     pub(crate) fn first_option(&self) -> Option<&'static str> {
-        let Self { authorities, trusts_all, identity, server_name, versions, ciphers, groups, resumes } = self;
+        let Self { authorities, trusts_all, identity, server_name, versions, ciphers, groups, resumes } =
+            self;
         let given = [
             (authorities.is_some(), "--ca"),
             (*trusts_all, "--insecure"),

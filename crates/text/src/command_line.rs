@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::controls::is_command;
 
@@ -10,6 +11,11 @@ pub fn word(text: impl Display) -> String {
     let text = text.to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:=@,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) { text } else { quoted(&text) }
+}
+
+/// A duration as one word: `1m30s`.
+pub fn duration_word(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string().replace(' ', "")
 }
 
 /// The path of a file or folder as one word, which no program reads as an option. `-` stays the standard input.

@@ -146,11 +146,6 @@ pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
     if duration <= LONGEST { Ok(duration) } else { Err("it must be at most a year, 366 days".to_owned()) }
 }
 
-/// A duration as one word of a command line: `1m30s`.
-pub(crate) fn in_a_word(duration: Duration) -> String {
-    humantime::format_duration(duration).to_string().replace(' ', "")
-}
-
 /// A rate that a generator can send.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ use hoptax_result::{Agents, LoadResult};
 use hoptax_session::Interrupt;
 use hoptax_session::load::{ArrivalsOf, Files, Lines, Schedule, Sending, send};
 use hoptax_session::thresholds;
-use hoptax_text::command_line::{option, path_option};
+use hoptax_text::command_line::{duration_word, option, path_option};
 
 use self::pods::AgentPodArguments;
 use crate::arguments::shared::{JsonArguments, ThresholdArguments};
@@ -178,7 +178,7 @@ fn of_itself(arguments: &LoadArguments) -> String {
     let share = Some(arguments.max_error_share).filter(|share| (share - USUAL_ERROR_SHARE).abs() > 1e-12);
     let percentiles: Vec<String> = arguments.percentiles.iter().map(ToString::to_string).collect();
     let once = [
-        option("--warmup", arguments.warmup.map(values::in_a_word)),
+        option("--warmup", arguments.warmup.map(duration_word)),
         option("--max-error-share", share),
         option("--percentiles", (!percentiles.is_empty()).then(|| percentiles.join(","))),
     ];
@@ -187,7 +187,7 @@ fn of_itself(arguments: &LoadArguments) -> String {
         if arguments.kernel_stamps { " --kernel-stamps".to_owned() } else { String::new() },
         path_option("--log", arguments.log.as_ref()),
         path_option("--hlog", arguments.hlog.as_ref()),
-        option("--every", arguments.every.map(values::in_a_word)),
+        option("--every", arguments.every.map(duration_word)),
         path_option("--openmetrics", arguments.openmetrics.as_ref()),
         arguments.json.again(),
     ];

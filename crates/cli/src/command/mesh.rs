@@ -12,7 +12,7 @@ use hoptax_mesh::template::{BUILT_IN, Template};
 use hoptax_mesh::{MeasuredMesh, MeshSettings, measure};
 use hoptax_report::documents;
 use hoptax_session::thresholds;
-use hoptax_text::command_line::{option, path_option, word};
+use hoptax_text::command_line::{duration_word, option, path_option, word};
 
 use crate::arguments::shared::{
     ClusterArguments, JsonArguments, OutArguments, PULLS, RateArguments, SeedArguments, StoredArguments,
@@ -181,12 +181,12 @@ fn again(arguments: &MeshArguments) -> String {
     let max_rate = arguments.max_rate.then(|| " --max-rate".to_owned());
     let pull = PULLS.into_iter().find(|(_, pull)| *pull == arguments.pull && *pull != Pull::IfNotPresent);
     let source = WORDS.into_iter().find(|(_, one)| *one == arguments.cpu_time && *one != CpuTime::Auto);
-    let warmup = Some(values::in_a_word(arguments.warmup)).filter(|warmup| warmup != USUAL_WARMUP);
+    let warmup = Some(duration_word(arguments.warmup)).filter(|warmup| warmup != USUAL_WARMUP);
     let once = [
         option("--pull", pull.map(|(word, _)| word)),
         option("--rate", Some(arguments.rate.per_second)),
         option("--connections", Some(arguments.connections)),
-        option("--slice", arguments.slice.map(values::in_a_word)),
+        option("--slice", arguments.slice.map(duration_word)),
         option("--warmup", warmup),
         option("--cpu-time", source.map(|(word, _)| word)),
         option("--prometheus", arguments.prometheus.as_ref()),

@@ -11,11 +11,11 @@ use hoptax_load::trial::LiveLine;
 use hoptax_report::live::{self, CostsSoFar, LoadCourse, Room, Screen};
 use hoptax_result::grouped;
 use hoptax_run::event::Event;
+use hoptax_text::command_line::duration_word;
 
 use super::Progress;
 use super::plain::{PlainLines, SILENCE, lock};
 use crate::update::{Say, Update};
-use crate::values::in_a_word;
 
 /// The least time between two drawings of a view that shows nothing but later numbers.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -189,7 +189,7 @@ fn draining(timeout: Duration, waited: Duration) -> String {
         "interrupted: waiting for the responses to open requests, at most {} s more (their time limit is {}); interrupt again to end \
          without a result",
         grouped(left_s, 0),
-        in_a_word(timeout)
+        duration_word(timeout)
     )
 }
 

@@ -21,9 +21,8 @@ pub(super) fn note(result: &LoadResult) -> Option<String> {
     let without = [50.0, 90.0, 99.0, 99.9].into_iter().filter(|percentile| is_without(result, *percentile));
     let names: Vec<String> = without.map(|percentile| format!("p{percentile}")).collect();
     let have = if names.len() == 1 { "has no interval" } else { "have no intervals" };
-    (!names.is_empty()).then(|| {
-        format!("{} of the answered requests {have}, since {}", listed(&names), reason(result))
-    })
+    (!names.is_empty())
+        .then(|| format!("{} of the answered requests {have}, since {}", listed(&names), reason(result)))
 }
 
 /// The reason why the parts of the record tell no interval.
