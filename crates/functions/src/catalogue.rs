@@ -288,6 +288,24 @@ mod tests {
     }
 
     #[test]
+    fn a_description_is_one_paragraph_in_one_line() {
+        let with =
+            |description: &str| SOUND.replace("\nsource:", &format!("\ndescription: {description}\nsource:"));
+        for bad in ["' '", "|-\n  One.\n  Two."] {
+            let errors = errors(&[("one.yaml", with(bad))]);
+            assert!(
+                errors.len() == 1 && errors[0].contains("its description is empty or has several"),
+                "{errors:?}"
+            );
+        }
+        let folded = with(">-\n  Nothing: no\n  `a`.");
+        let read = Catalogue::read([(Path::new("one.yaml"), folded.as_bytes())], file::read_and_render);
+        let read = read.unwrap_or_else(|errors| panic!("{errors:?}"));
+        let one = read.iter().next().unwrap();
+        assert_eq!(one.description.as_deref(), Some("Nothing: no `a`."));
+    }
+
+    #[test]
     fn every_bad_file_is_reported_at_once() {
         let spoilt = |from: &str, to: &str| SOUND.replace(from, to);
         let header = |id: &str, value: &str| {

@@ -31,6 +31,7 @@ struct FunctionFile {
     id: String,
     family: Family,
     summary: String,
+    description: Option<String>,
     source: String,
     #[serde(default)]
     changes: Vec<Change>,
@@ -109,6 +110,9 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, String> 
     if file.summary.trim().is_empty() {
         return Err("its summary is empty".to_owned());
     }
+    if file.description.as_ref().is_some_and(|text| text.trim().is_empty() || text.contains('\n')) {
+        return Err("its description is empty or has several lines: write it behind `>-`".to_owned());
+    }
     if !file.source.starts_with("https://") {
         return Err(format!("its source `{}` is not an https URL", file.source));
     }
@@ -146,6 +150,7 @@ pub(crate) fn read(expected: &str, contents: &[u8]) -> Result<Function, String> 
         id: file.id,
         family: file.family,
         summary: file.summary,
+        description: file.description,
         source: file.source,
         changes: file.changes,
         knobs,

@@ -31,6 +31,8 @@ pub struct Function {
     pub family: Family,
     /// A one-line description.
     pub summary: String,
+    /// What its price includes and what it leaves out, as one paragraph, if the summary does not say all of that.
+    pub description: Option<String>,
     /// The page of Envoy's documentation that describes it.
     pub source: String,
     /// Changes to it by release of Envoy, newest first.

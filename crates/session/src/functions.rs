@@ -62,6 +62,9 @@ pub fn described(id: &str) -> Result<String, Failure> {
     let catalogue = library::catalogue()?;
     let function = found(catalogue, id)?;
     let mut text = format!("{}: {}\n", function.id, function.summary);
+    if let Some(description) = &function.description {
+        let _ = writeln!(text, "about   {description}");
+    }
     let _ = writeln!(text, "family  {}\nsource  {}", function.family.as_str(), function.source);
     for change in &function.changes {
         let _ = writeln!(text, "changed {}: {}", change.release, change.summary);
@@ -217,6 +220,16 @@ pub(crate) mod tests {
         assert_eq!(one[0].knobs["alg"].takes, "one of `RS256`, `ES256`");
         assert!(one[0].fragment.contains("jwt_authn.v3.JwtAuthentication"), "{}", one[0].fragment);
         assert!(listed(Some("jtw")).unwrap_err().to_string().contains("did you mean `jwt`?"));
+    }
+
+    #[test]
+    fn a_description_is_below_the_summary_on_a_terminal() {
+        let cors = found(library::catalogue().unwrap(), "cors").unwrap();
+        let description = cors.description.as_ref().unwrap();
+        let text = described("cors").unwrap();
+        let begin = format!("cors: {}\nabout   {description}\nfamily", cors.summary);
+        assert!(text.starts_with(&begin), "{text}");
+        assert!(!described("jwt").unwrap().contains("\nabout "));
     }
 
     /// The published list as if all its arms had one load.

@@ -57,6 +57,9 @@ fn list(catalogue: &Catalogue, listed: &StudyResult) -> String {
 fn page(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> Result<String, Failure> {
     let summary = line(&function.summary);
     let mut text = format!("# {}\n\n{}.\n\n", function.id, summary.trim_end_matches('.'));
+    if let Some(description) = &function.description {
+        text += &format!("{}\n\n", line(description));
+    }
     text += &format!("- Family: {}\n- Source: {}\n", function.family.as_str(), source(&function.source));
     for change in &function.changes {
         text += &format!("- Changed in Envoy {}: {}\n", change.release, line(&change.summary));
@@ -186,6 +189,18 @@ mod tests {
             found += 1;
         }
         assert!(found > 50, "{found} arms: the list has more");
+    }
+
+    #[test]
+    fn a_description_is_on_the_page_of_its_function_and_not_in_the_list() {
+        let Chapter { pages, list, .. } = chapter(Path::new("none")).unwrap();
+        let catalogue = library::catalogue().unwrap();
+        let cors = catalogue.iter().find(|function| function.id == "cors").unwrap();
+        let description = cors.description.as_deref().unwrap();
+        let (_, page) = pages.iter().find(|(name, _)| name == "cors").unwrap();
+        let begin = format!("# cors\n\n{}.\n\n{description}\n\n- Family", cors.summary);
+        assert!(page.starts_with(&begin), "{page}");
+        assert!(list.contains(&cors.summary) && !list.contains(description), "{list}");
     }
 
     #[test]

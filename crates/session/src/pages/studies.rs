@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hoptax_plan::plan::Plan;
 use hoptax_report::numbers::UNCERTAIN_SIGN;
-use hoptax_result::{ArmResult, StudyResult};
+use hoptax_result::{ArmResult, StudyResult, counted};
 
 use super::Chapter;
 use super::markdown::{cell, code, file_name, line, row};
@@ -40,6 +40,7 @@ fn page(name: &str, plan: &Plan, listed: &StudyResult, results: &[ResultPage]) -
     let mut text = format!("# {name}\n\n{}\n\n    hoptax study {name}\n\n", line(&plan.summary));
     text += &format!("- Takes {}.\n", library::expense(plan));
     text.extend(plan.needs().iter().map(|need| format!("- Needs {}.\n", line(need))));
+    text.extend(headers_of_functions(plan));
     for result in results.iter().filter(|result| names_study(&result.text, name)) {
         text += &format!("- Results: {}.\n", result.link());
     }
@@ -50,6 +51,20 @@ fn page(name: &str, plan: &Plan, listed: &StudyResult, results: &[ResultPage]) -
     text += &listed_prices(plan, listed);
     let file = library::study(name)?;
     Ok(text + &format!("\n## File\n\n```yaml\n{}\n```\n", file.trim_end()))
+}
+
+/// The headers that all arms get because some functions need them: they are also a part of the price of each function that copies headers.
+/// None if no function needs any.
+fn headers_of_functions(plan: &Plan) -> Option<String> {
+    let names: Vec<String> = plan.headers.keys().map(|name| code(name)).collect();
+    let bytes: usize = plan.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    (!names.is_empty()).then(|| {
+        let (number, bytes) = (counted(names.len() as u64, "header"), counted(bytes as u64, "byte"));
+        let names = names.join(", ");
+        format!(
+            "- All arms get {number} that some functions need, with {bytes} of names and values: {names}.\n"
+        )
+    })
 }
 
 /// The prices of the arms that the price list has, and their picture; empty without any.
@@ -104,6 +119,18 @@ mod tests {
         assert!(tails.contains(">jwt</text>") && !tails.contains(">csrf</text>"), "{tails}");
         // Its arms are copies of the baseline.
         assert!(!page("null").contains("## Prices"), "{}", page("null"));
+    }
+
+    #[test]
+    fn a_study_states_the_headers_that_all_arms_get_for_the_functions_of_some() {
+        let Chapter { pages, .. } = chapter(Path::new("none")).unwrap();
+        let page = |id: &str| &pages.iter().find(|(name, _)| name == id).unwrap().1;
+        // Of `x-hoptax-route: chosen`.
+        let stated = "- All arms get 1 header that some functions need, with 20 bytes of names and values: \
+                      `x-hoptax-route`.\n";
+        let routing = page("routing-and-balancing");
+        assert!(routing.contains(stated), "{routing}");
+        assert!(!page("null").contains("All arms get"), "{}", page("null"));
     }
 
     #[test]
