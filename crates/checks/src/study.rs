@@ -97,6 +97,7 @@ pub const REMEDIES: &Remedies = &[
         Remedy::Longer,
         &[
             samples::TOO_FEW.id,
+            samples::VAGUE.id,
             host::SET_ASIDE.id,
             host::TOO_FEW_SLICES.id,
             host::DRIFT.id,

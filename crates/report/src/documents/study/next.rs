@@ -239,7 +239,13 @@ mod tests {
             (found.command, found.purpose)
         };
         let more = "hoptax study --resume runs/1 --rounds 20";
-        for ids in [&["too-few-samples", "drift"][..], &["set-aside"][..], &["too-few-rounds"][..], &[][..]] {
+        for ids in [
+            &["too-few-samples", "drift"][..],
+            &["vague-cost"][..],
+            &["set-aside"][..],
+            &["too-few-rounds"][..],
+            &[][..],
+        ] {
             assert_eq!(of_findings(ids).0, more, "{ids:?}");
         }
         for (ids, most) in [
