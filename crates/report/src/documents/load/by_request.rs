@@ -5,7 +5,7 @@ mod folds;
 use hoptax_result::{Latency, LoadResult, Loop, LowerBounds, NamedRequests, TimeOf};
 
 use super::charts::withheld_by;
-use super::intervals::{FEWEST_BATCHES, OF_CLOSED_LOOP};
+use super::intervals::{FEWEST_BATCHES, OF_CLOSED_LOOP, OF_EXPECTED_LENGTH, OF_STAGES};
 use super::{interval, stated};
 use crate::document::{Block, Section};
 use crate::numbers::count;
@@ -66,7 +66,9 @@ fn without_intervals(result: &LoadResult) -> Option<&'static str> {
     (complete < FEWEST_BATCHES).then_some(if result.merged.is_some() {
         "intervals need ten complete twentieths of the planned time, and the merged runs have fewer in common"
     } else if !result.stages.is_empty() {
-        "the load has stages, which differ by design"
+        OF_STAGES
+    } else if result.window_s.is_some() {
+        OF_EXPECTED_LENGTH
     } else if result.plan.request_limit.is_some() && result.plan.loop_ == Loop::Closed {
         OF_CLOSED_LOOP
     } else {
@@ -294,6 +296,11 @@ mod tests {
             (result.plan.loop_, result.plan.request_limit) = (Loop::Closed, Some(1_000));
         });
         assert!(counted.as_ref().is_some_and(|why| why.contains("its warm-up did not show")), "{counted:?}");
+        let slow = of(0, |result| {
+            result.body.stages.clear();
+            (result.plan.request_limit, result.window_s) = (Some(1_000), Some(0.2));
+        });
+        assert!(slow.as_ref().is_some_and(|why| why.contains("took longer or much shorter")), "{slow:?}");
         let merged = of(0, |result| result.merged = Some(Merged::default())).unwrap();
         assert!(merged.contains("and the merged runs have fewer in common"), "{merged}");
         let of_stages = of(0, |_| ()).unwrap();

@@ -9,6 +9,12 @@ pub(super) const FEWEST_BATCHES: usize = 10;
 pub(super) const OF_CLOSED_LOOP: &str = "the load ended after its number of requests, and its warm-up did not show how long they take, or \
                                          showed less than a tenth of a second";
 
+/// The reason in a load with stages.
+pub(super) const OF_STAGES: &str = "the load has stages, which differ by design";
+/// The reason in a load that ends with its requests, and whose record was divided by the time that these were expected to take.
+pub(super) const OF_EXPECTED_LENGTH: &str =
+    "the requests took longer or much shorter than expected, or some workers ended long before others";
+
 /// True if a quantile is stated although nothing bounds its error. What another tool states is not judged.
 pub(super) fn is_without(result: &LoadResult, percentile: f64) -> bool {
     let is_stated = matches!(result.response(TimeOf::Percentile(percentile)), Known::Measured(_));
@@ -32,6 +38,10 @@ fn reason(result: &LoadResult) -> &'static str {
         "intervals need ten parts of the record that are the same in all runs"
     } else if parts >= FEWEST_BATCHES {
         "intervals need responses in ten parts of the record"
+    } else if !result.stages.is_empty() {
+        OF_STAGES
+    } else if result.window_s.is_some() {
+        OF_EXPECTED_LENGTH
     } else if result.plan.request_limit.is_none() {
         "the load ended early in its planned time"
     } else if result.plan.loop_ == Loop::Closed {
@@ -47,7 +57,7 @@ mod tests {
 
     use super::super::load;
     use super::*;
-    use crate::fixture::STYLE;
+    use crate::fixture::{self, STYLE};
     use crate::headline::tests::texts;
     use crate::render::terminal;
 
@@ -97,6 +107,12 @@ mod tests {
         assert_eq!(reason_of(|result| result.plan.loop_ = Loop::Closed), OF_CLOSED_LOOP);
         let ended = reason_of(|result| result.plan.request_limit = None);
         assert_eq!(ended, "the load ended early in its planned time");
+        // Another `--duration` helps neither: stages have no parts, and the rate told the length of the record.
+        let staged = |result: &mut LoadResult| {
+            (result.plan.request_limit, result.body.stages) = (None, fixture::load().body.stages);
+        };
+        assert_eq!(reason_of(staged), OF_STAGES);
+        assert_eq!(reason_of(|result| result.window_s = Some(0.2)), OF_EXPECTED_LENGTH);
         let empty = |result: &mut LoadResult| {
             result.histograms = Some(LoadHistograms { batches: vec![None; 20], ..LoadHistograms::default() });
         };
