@@ -90,7 +90,8 @@ impl Failure {
     pub(crate) fn from_error(error: &ConnectionError) -> Self {
         match error {
             ConnectionError::Socket(error) => Self::from_errno(*error),
-            ConnectionError::Tls(_) | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Alert(_))) => {
+            ConnectionError::Tls(_)
+            | ConnectionError::Protocol(ProtocolError::Quic(QuicError::Untrusted | QuicError::Alert(_))) => {
                 Self::Tls
             }
             ConnectionError::Alpn(_)

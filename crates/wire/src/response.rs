@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::error_codes::REFUSED_STREAM;
 use crate::malformed::{Malformed, Truncated};
+use crate::tls::{REQUIRES_CLIENT_CERTIFICATE, UNTRUSTED};
 
 /// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +129,9 @@ pub enum Loss {
 pub enum QuicError {
     /// No common version, or no cipher suite for it.
     Version,
-    /// One side aborted the TLS handshake with this alert.
+    /// No trusted authority signed the server's certificate.
+    Untrusted,
+    /// One side aborted the TLS handshake with this other alert.
     Alert(u8),
     /// One side closed it with this code.
     Closed(u64),
@@ -147,12 +150,8 @@ impl std::fmt::Display for QuicError {
                 f.write_str("the certificate is not accepted; set the expected name with --server-name")
             }
             Self::Alert(45) => f.write_str("the certificate has expired"),
-            Self::Alert(48 | 51) => {
-                f.write_str("no trusted authority signed the certificate; name the one that did with --ca")
-            }
-            Self::Alert(116) => {
-                f.write_str("the server requires a client certificate; give one with --cert and --key")
-            }
+            Self::Untrusted => f.write_str(UNTRUSTED),
+            Self::Alert(48 | 51 | 116) => f.write_str(REQUIRES_CLIENT_CERTIFICATE),
             Self::Alert(120) => f.write_str("the server does not speak HTTP/3 (ALPN refused)"),
             Self::Alert(alert) => write!(f, "the handshake failed with TLS alert {alert}"),
             Self::Closed(code) => write!(f, "the connection was closed with QUIC error code {code:#x}"),

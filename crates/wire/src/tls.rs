@@ -54,6 +54,13 @@ pub struct Handshake {
     pub is_retried: bool,
 }
 
+/// What is said of a server whose certificate is not trusted, over TCP and QUIC.
+pub(crate) const UNTRUSTED: &str =
+    "no trusted authority signed the server's certificate; name the one that did with --ca";
+/// What is said of a server that refuses the client's certificate, or that there is none.
+pub(crate) const REQUIRES_CLIENT_CERTIFICATE: &str =
+    "the server requires a client certificate that it trusts; give one with --cert and --key";
+
 /// An error of TLS.
 #[derive(Debug, Error)]
 pub enum TlsError {
@@ -83,9 +90,7 @@ fn describe(error: &rustls::Error) -> String {
         Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
             "the server's certificate has expired"
         }
-        error if is_untrusted(error) => {
-            "no trusted authority signed the server's certificate; name the one that did with --ca"
-        }
+        error if is_untrusted(error) => UNTRUSTED,
         Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
             "the server's certificate is for another name; set the expected name with --server-name"
         }
@@ -99,7 +104,7 @@ fn describe(error: &rustls::Error) -> String {
             | rustls::AlertDescription::BadCertificate
             | rustls::AlertDescription::UnknownCA
             | rustls::AlertDescription::DecryptError,
-        ) => "the server requires a client certificate that it trusts; give one with --cert and --key",
+        ) => REQUIRES_CLIENT_CERTIFICATE,
         Error::AlertReceived(rustls::AlertDescription::ProtocolVersion) => {
             "the server supports none of the offered TLS versions"
         }

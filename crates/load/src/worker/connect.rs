@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hoptax_host::clock::now_ns;
+use hoptax_wire::{ProtocolError, QuicError};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::event::epoll;
@@ -259,6 +260,9 @@ impl Worker {
         let error = match error {
             ConnectionError::Socket(error) => error,
             ConnectionError::Tls(error) => return ConnectError::from_tls(address, error),
+            ConnectionError::Protocol(ProtocolError::Quic(error @ QuicError::Untrusted)) => {
+                return ConnectError::Untrusted { address, reason: error.to_string() };
+            }
             error => return ConnectError::Refused { address, reason: error.to_string() },
         };
         if self.traffic.protocol.has_datagrams() && *error == Errno::CONNREFUSED {

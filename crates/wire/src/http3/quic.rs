@@ -134,7 +134,11 @@ pub(super) fn broken(error: &ConnectionError) -> ProtocolError {
     };
     ProtocolError::Quic(match error {
         ConnectionError::VersionMismatch => QuicError::Version,
-        ConnectionError::TransportError(error) => of_transport(error.code),
+        // The client sends these alerts about the certificate of the server, which sends them about that of the client.
+        ConnectionError::TransportError(error) => match of_transport(error.code) {
+            QuicError::Alert(48 | 51) => QuicError::Untrusted,
+            other => other,
+        },
         ConnectionError::ConnectionClosed(close) => of_transport(close.error_code),
         ConnectionError::ApplicationClosed(close) => QuicError::Closed(close.error_code.into_inner()),
         ConnectionError::Reset => QuicError::Reset,
