@@ -362,6 +362,7 @@ fn invalid_certificates_are_reported_in_one_line() {
     for protocol in [&[][..], &["--protocol", "http1"]] {
         assert!(refused(&[protocol, &["--ca", &other, &url]].concat()).contains(&of_other), "{protocol:?}");
     }
+    run(["find", "--slo", "p99<1s", "--protocol", "http1", "--ca", &other, &url]).fails(3, &of_other);
     let folder = lab.folder.path().join("old");
     let old = folder.to_str().unwrap();
     assert_eq!(run(["lab", "certs", "--valid", "1ms", old]).code, Some(0));

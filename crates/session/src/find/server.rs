@@ -88,7 +88,10 @@ pub fn on_server(
     let environment = environment::current(spec.never_halted);
     let of_machine = environment.clone();
     let server = Server { spec, aim };
-    let send_load = move |spec: &TrialSpec| trial::run(spec, of_machine.clone(), interrupt.flag(), None);
+    let send_load = move |spec: &TrialSpec| {
+        let sent = trial::run(spec, of_machine.clone(), interrupt.flag(), None);
+        sent.map_err(|error| load.tls.failed(&error))
+    };
     search(server, options, environment, Box::new(send_load), interrupt, say)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds::Limits;
-use hoptax_load::trial::{TrialError, TrialSpec};
+use hoptax_load::trial::TrialSpec;
 use hoptax_load::{Arrivals, Target};
 use hoptax_result::{Book, Environment, FindEnd, FindResult, FindState, LoadResult, sample};
 use hoptax_stats::search::{self as steps, Search, SearchError, Step};
@@ -19,7 +19,7 @@ use super::trials::judged;
 use super::virtual_server::VirtualServer;
 use super::{Found, Preset};
 use crate::awake::NeverHalt;
-use crate::failure::Kind;
+use crate::failure::{Failure, Kind};
 use crate::interrupt::Interrupt;
 use crate::load::{Load, Requests};
 use crate::update::tests::noted;
@@ -118,7 +118,7 @@ fn an_empty_range_is_refused_before_anything_is_sent() {
         let target = Target::new("http://127.0.0.1:1/", "GET", Vec::new(), Vec::new()).unwrap();
         let aim = Aim { arrivals: Arrivals::Uniform, ..Aim::default() };
         let server = Server { spec: TrialSpec::new(target), aim };
-        let send_load = |_: &TrialSpec| -> Result<LoadResult, TrialError> { panic!("a load was sent") };
+        let send_load = |_: &TrialSpec| -> Result<LoadResult, Failure> { panic!("a load was sent") };
         let found = search(
             server,
             &options,

@@ -9,7 +9,7 @@ use hoptax_checks::judge_load;
 use hoptax_checks::objective::{Objective, generator_limits, unaccounted};
 use hoptax_checks::thresholds;
 use hoptax_host::clock::{self, now_ns};
-use hoptax_load::trial::{TrialError, TrialSpec};
+use hoptax_load::trial::TrialSpec;
 use hoptax_load::{Arrivals, Pace};
 use hoptax_result::{FindTrial, LoadResult, TriedObjective, grouped};
 use hoptax_stats::search::{Measured, Planned, Sample};
@@ -23,7 +23,7 @@ use crate::interrupt::Interrupt;
 pub(super) const CLOSED_LOOP: Duration = Duration::from_secs(1);
 
 /// Sends a load to the server, until it ends or the search is interrupted.
-pub(super) type SendLoad<'a> = Box<dyn FnMut(&TrialSpec) -> Result<LoadResult, TrialError> + 'a>;
+pub(super) type SendLoad<'a> = Box<dyn FnMut(&TrialSpec) -> Result<LoadResult, Failure> + 'a>;
 
 /// Runs trials on a server.
 pub(super) struct Trials<'a> {

@@ -180,17 +180,16 @@ fn negotiated(
     say: Say<'_>,
 ) -> Result<Protocol, Failure> {
     let security = load.tls.config(alpn)?;
-    match negotiate(first, dial, &security, load.requests.timeout) {
-        Ok(protocol) => Ok(protocol),
-        Err(error) if load.connections.lifetime.connect == Connect::Ahead => {
-            Err(load.tls.failed(&error.into()))
-        }
-        Err(error) => {
-            let protocol = if load.connections.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
-            say(Update::Problem(&format!("cannot negotiate the protocol, using {protocol}: {error}")));
-            Ok(protocol)
-        }
+    let failure = match negotiate(first, dial, &security, load.requests.timeout) {
+        Ok(protocol) => return Ok(protocol),
+        Err(error) => load.tls.failed(&error.into()),
+    };
+    if load.connections.lifetime.connect == Connect::Ahead {
+        return Err(failure);
     }
+    let protocol = if load.connections.streams > 1 { Protocol::Http2 } else { Protocol::Http1 };
+    say(Update::Problem(&format!("cannot negotiate the protocol, using {protocol}: {failure}")));
+    Ok(protocol)
 }
 
 /// Checks that one protocol suits all requests and the number of streams.
