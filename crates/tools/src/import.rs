@@ -6,6 +6,7 @@ use hoptax_result::{
     Book, CountRange, Environment, Finding, Imported, ImportedRange, Latency, LatencySet, LoadBody, LoadPlan,
     LoadRate, LoadResult, Measured, Range, Severity, Stated, Verdict,
 };
+use hoptax_text::list::listed;
 
 use crate::reported::Reported;
 use crate::text::utc;
@@ -145,7 +146,7 @@ pub(crate) fn named_or_only<'n, T: Copy>(
     what: &str,
 ) -> Result<(&'n str, T), String> {
     let quoted: Vec<String> = all.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let names = if quoted.is_empty() { format!("no {what}") } else { quoted.join(" and ") };
+    let names = if quoted.is_empty() { format!("no {what}") } else { listed(&quoted) };
     let mut meant = all.iter().filter(|(other, _)| name.is_none_or(|name| *other == name));
     match (meant.next(), meant.next(), name) {
         (Some(one), None, _) => Ok(*one),
@@ -158,7 +159,7 @@ pub(crate) fn named_or_only<'n, T: Copy>(
 
 /// The reason why a file with these statistics is not read unless one of them is named.
 pub(crate) fn several(quoted: &[String]) -> String {
-    format!("it has {} statistics, {}: choose one with `--statistic`", quoted.len(), quoted.join(" and "))
+    format!("it has {} statistics, {}: choose one with `--statistic`", quoted.len(), listed(quoted))
 }
 
 /// A quantile of a result.

@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use hoptax_load::encoded::decode;
 use hoptax_result::{CountRange, Latency, LoadResult};
+use hoptax_text::list::listed;
 
 use super::judgement::Judgement;
 use crate::import::several;
@@ -107,8 +108,7 @@ fn histogram(encoded: &str) -> Option<Histogram<u64>> {
 /// The selected series.
 fn meant(all: &mut BTreeMap<String, Series>, tag: Option<&str>) -> Result<Series, String> {
     let each: Vec<String> = all.keys().filter(|tag| !tag.is_empty()).map(|tag| format!("`{tag}`")).collect();
-    let tags =
-        if each.is_empty() { "no tags".to_owned() } else { format!("the tags {}", each.join(" and ")) };
+    let tags = if each.is_empty() { "no tags".to_owned() } else { format!("the tags {}", listed(&each)) };
     let only = |all: &mut BTreeMap<String, Series>| {
         if all.len() == 1 { all.pop_first().map(|(_, one)| one) } else { None }
     };
@@ -174,6 +174,9 @@ mod tests {
         assert_eq!(error, "it has 2 statistics, `response` and `service`: choose one with `--statistic`");
         let error = import_hlog(&text, Some("other")).unwrap_err();
         assert_eq!(error, "no interval has the tag `other`; it has the tags `response` and `service`");
+        let three = log(&[("a", vec![1_000]), ("b", vec![1_000]), ("c", vec![1_000])]);
+        let error = import_hlog(&three, None).unwrap_err();
+        assert_eq!(error, "it has 3 statistics, `a`, `b` and `c`: choose one with `--statistic`");
     }
 
     #[test]
