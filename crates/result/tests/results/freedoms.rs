@@ -45,6 +45,7 @@ fn the_normal_distribution_is_null_and_an_interval_that_states_none_has_no_field
 fn a_multiple_has_those_of_its_interval_and_a_quotient_or_a_sum_of_two_states_none() {
     let one = Interval::around(10.0, 1.0).with_freedom(7.5);
     assert_eq!(one.times(-2.0), Interval::around(-20.0, 2.0).with_freedom(7.5));
+    assert_eq!(one.in_units(2.0), Interval::around(5.0, 0.5).with_freedom(7.5));
     assert_eq!(Interval::sum_of_dependent(&[one]), Some(one), "the sum of one number is that number");
     let others = [one.share_of(&one), Interval::sum_of_dependent(&[one, one])];
     assert_eq!(others.map(|other| other.unwrap().degrees_of_freedom), [None; 2]);
