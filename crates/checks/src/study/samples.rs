@@ -98,7 +98,7 @@ pub(super) const VAGUE: Check<StudyResult> = Check {
                 let base = match divisor {
                     WidthDivisor::LeastCost => "the smallest cost in the interval".to_owned(),
                     WidthDivisor::Lower => format!("the lower {name} of the two arms"),
-                    WidthDivisor::Reference => format!("the baseline's {name}"),
+                    WidthDivisor::Reference => format!("the {name} of `{}`", other.id),
                 };
                 let message = match divisor {
                     _ if share.is_finite() => {
@@ -345,6 +345,7 @@ mod tests {
         assert_eq!((severity, result.verdict), (Some(Severity::Warn), Verdict::Caution));
         let finding = &result.findings[0];
         assert!(!finding.withholds && finding.message.contains("is wide: ±"), "{finding:?}");
+        assert!(finding.message.ends_with(" % of the CPU time of `baseline`"), "{finding:?}");
         assert!(finding.advice.contains("rounds") && finding.advice.contains("longer slices"), "{finding:?}");
         assert_eq!(result.arms[2].cost.cpu_us_per_request, Some(Interval::around(30.0, 45.0)));
         assert!(withheld(wide).is_empty());
