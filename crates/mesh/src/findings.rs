@@ -155,8 +155,8 @@ fn source(measured: &Measured) -> Option<Finding> {
         }
     };
     let (severity, advice) = if has_times_of_scrapes {
-        let advice = "the error differs from round to round, so the intervals include it; with `honor_timestamps: true` for the kubelets' \
-                      `/metrics/cadvisor`, Prometheus keeps the times of the readings";
+        let advice = "set `honor_timestamps: true` for the kubelets' `/metrics/cadvisor`, so that Prometheus keeps the times of the \
+                      readings; without it, the error differs from round to round, so the intervals include it, and more rounds narrow them";
         (Severity::Warn, advice)
     } else {
         let advice = "this causes no error: the times of both readings are known, and the load is constant between them";
