@@ -90,7 +90,8 @@ pub const OF_NUMBERS: &[Check<StudyResult>] =
 pub const OF_SITTINGS: &[Check<StudyResult>] = &[sittings::CLOSE];
 
 /// What helps against the findings of these checks. Costs are paired, so a drift of the machine is no reason against more rounds, which
-/// also replace slices that were set aside.
+/// also replace slices that were set aside. That identical arms differ is mostly chance: who measures anew until they do not selects
+/// results.
 pub const REMEDIES: &Remedies = &[
     (Remedy::QuietMachine, &[host::STEAL.id, host::PROXY_RUN_DELAY.id, throttled::THROTTLED.id]),
     (
@@ -98,6 +99,7 @@ pub const REMEDIES: &Remedies = &[
         &[
             samples::TOO_FEW.id,
             samples::VAGUE.id,
+            same::SAME.id,
             host::SET_ASIDE.id,
             host::TOO_FEW_SLICES.id,
             host::DRIFT.id,

@@ -242,6 +242,7 @@ mod tests {
         for ids in [
             &["too-few-samples", "drift"][..],
             &["vague-cost"][..],
+            &["same-differs"][..],
             &["set-aside"][..],
             &["too-few-rounds"][..],
             &[][..],
