@@ -62,8 +62,8 @@ fn lag(at: usize, lag_us: f64, response: Option<Interval>, limits: &Limits) -> O
     let (severity, threshold) = severity_above(lag_us, warn, fail)?;
     let quantile = Measure::RESPONSES[at].as_str();
     let message = format!("send lag {quantile} was {lag_us} us", lag_us = grouped(lag_us, 0));
-    let advice = "CPU costs are valid; for response times, lower the rate, stop other work on the generator's processor, or \
-                  keep processors from halting (`--never-halt always`)";
+    let advice = "for response times, lower the rate, stop other work on the generator's processor, or keep processors from halting \
+                  (`--never-halt always`); CPU costs are valid";
     let finding = Finding::new("send-lag", severity, Measured::us(lag_us, threshold), message, advice);
     // The lag at p99 of all slices is not that of quiet ones, which is judged by itself.
     let above = Measure::RESPONSES[at..].iter().copied();
@@ -86,7 +86,7 @@ pub(super) const SATURATED: Check<StudyResult> = Check {
                 limits.value(&thresholds::GENERATOR_BUSY_FAIL),
             )?;
             let message = format!("the generator used {} of its core", percent(used.core_share, 0));
-            let advice = "CPU costs are valid, rates and response times are limited by the generator: use a machine with more cores";
+            let advice = "use a machine with more cores for rates and response times, which the generator limits; CPU costs are valid";
             let measured = Measured::percent(used.core_share, threshold);
             let finding = Finding::new("generator-saturated", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })
@@ -112,8 +112,8 @@ pub(super) const RUN_DELAY: Check<StudyResult> = Check {
                  times",
                 percent(used.processors_share, 0)
             );
-            let advice = "CPU costs are valid; these processors may limit the rate: read maximum rates as lower bounds, or use a machine with \
-                          more cores";
+            let advice = "read maximum rates as lower bounds, since these processors may limit them, or use a machine with more cores; CPU \
+                          costs are valid";
             let measured = Measured::percent(used.processors_share, threshold);
             let finding = Finding::new("run-delay", severity, measured, message, advice);
             Some(Finding { measures: Measure::TIMED.to_vec(), ..finding })

@@ -20,7 +20,7 @@ pub(super) const STEAL: Check<StudyResult> = Check {
             return Vec::new();
         };
         let message = format!("steal was {} of CPU time", percent(share, 2));
-        let advice = "CPU costs are valid, since disturbed slices are set aside and the others are paired; for rates and response times, run again on a quieter host";
+        let advice = "for rates and response times, run again on a quieter host; CPU costs are valid, since disturbed slices are set aside and the others are paired";
         let one = Finding::new("steal", severity, Measured::percent(share, threshold), message, advice);
         vec![Finding { measures: Measure::TIMED.to_vec(), ..one }]
     },
@@ -36,8 +36,8 @@ pub(super) const PROXY_RUN_DELAY: Check<StudyResult> = Check {
         let share = result.host.proxy_run_delay_share;
         let waited =
             format!("the proxies waited for their processor for {} of their slices", percent(share, 1));
-        let advice = "CPU costs are valid, and include the cost of switching to other tasks and back; for rates and response \
-                      times, stop other work on the machine";
+        let advice = "for rates and response times, stop other work on the machine; CPU costs are valid, and include the cost \
+                      of switching to other tasks and back";
         let of_slices = |slices: &Slices, scope: Scope| {
             let delayed = share_of(slices.delayed, slices.used + slices.delayed);
             let (severity, threshold) = severity_above(
