@@ -12,18 +12,13 @@ use hoptax_text::file::text_up_to;
 use serde_json::Value;
 
 use crate::failure::Failure;
+pub use crate::run_files::is_path;
 use crate::run_files::{RESULT, RESULTS, STUDY};
 use crate::store::folder;
-use crate::{continuation, environment, library, run_folder, study};
+use crate::{continuation, environment, library, run_files, run_folder, study};
 
 /// The most bytes of a result.
 const MOST_BYTES: u64 = 256 << 20;
-
-/// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
-pub fn is_path(word: &str) -> bool {
-    let path = Path::new(word);
-    word.contains('/') || path.is_file() || folder::is_run(path)
-}
 
 /// The text of a result of any kind, from the file itself, or from the result in a run folder that its command printed.
 ///
@@ -113,7 +108,7 @@ fn shown(folder: &Path) -> Result<PathBuf, Failure> {
     let shown = folder.display();
     let why = if run_folder::is_in_use(folder) {
         "has no result yet: its study still runs".to_owned()
-    } else if folder::is_run(folder) {
+    } else if run_files::is_run(folder) {
         let way = continuation::way(continuation::command_of(folder).as_deref(), &path_word(folder), None);
         format!("has no result: its study did not end; {way}")
     } else {
@@ -266,6 +261,7 @@ mod tests {
         assert!(parsed("prices").contains("it is not a hoptax result ("), "{}", parsed("prices"));
         let load = serde_json::to_string(&hoptax_result::sample::load()).unwrap();
         assert!(parsed(&load).contains("its format is `hoptax.load/"), "{}", parsed(&load));
-        assert!(is_path(run.to_str().unwrap()) && is_path("runs/none") && !is_path("nightly"));
+        assert!(run_files::is_path(run.to_str().unwrap()));
+        assert!(run_files::is_path("runs/none") && !run_files::is_path("nightly"));
     }
 }

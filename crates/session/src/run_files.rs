@@ -1,4 +1,4 @@
-//! The names of the files in a run folder.
+//! The names of the files in a run folder, which tell one from other folders.
 
 use std::io;
 use std::path::Path;
@@ -15,6 +15,17 @@ pub(crate) const MANIFEST: &str = "run.json";
 pub(crate) const ROUNDS: &str = "rounds";
 /// The folder with the dump of the pod that a bill is about, which may contain secrets.
 pub(crate) const POD_DUMP: &str = "pod-dump";
+
+/// True if a folder is a run folder.
+pub(crate) fn is_run(folder: &Path) -> bool {
+    [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
+}
+
+/// True if a word is the path of a file or a run folder. Otherwise, it is the number or label of a run in a store, which contains no `/`.
+pub fn is_path(word: &str) -> bool {
+    let path = Path::new(word);
+    word.contains('/') || path.is_file() || is_run(path)
+}
 
 /// The path of a complete round; rounds are counted from 0.
 pub(crate) fn round_file(round: u32) -> String {

@@ -12,7 +12,7 @@ use hoptax_text::nearest;
 use crate::failure::Failure;
 use crate::store::{self, Compacted, Filter, PathImported, Store, StoreError, folder, import_all};
 use crate::update::{Say, Update};
-use crate::{results, run_folder};
+use crate::{results, run_files, run_folder};
 
 /// The runs of one store.
 pub struct Runs<'a> {
@@ -98,7 +98,7 @@ impl<'a> Runs<'a> {
         // Labels have no slash, and rarely end like the file name of a result.
         let is_file = |name: &&String| {
             name.contains('/')
-                || (Path::new(name).extension().is_some_and(|end| end == "json") && results::is_path(name))
+                || (Path::new(name).extension().is_some_and(|end| end == "json") && run_files::is_path(name))
         };
         let files: Vec<&String> = names.iter().filter(is_file).collect();
         if !files.is_empty() {

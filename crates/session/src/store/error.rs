@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hoptax_text::command_line::{path_option, path_word};
 use rusqlite::ErrorCode;
 
-use crate::results;
+use crate::run_files;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ fn option(path: &Path) -> String {
 /// What to do about a run that the store does not have, after its name. A path names no run of a store.
 fn way_to_run(store: &Path, run: &str) -> String {
     let option = option(store);
-    if results::is_path(run) {
+    if run_files::is_path(run) {
         let file = path_word(Path::new(run));
         format!("; import it first: `hoptax runs import {file}{option}` prints its number")
     } else {

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use hoptax_report::render::OUTPUTS;
 use hoptax_text::secrets::has_private_key;
 
-use crate::run_files::{MANIFEST, POD_DUMP, RESULT, STUDY};
+use crate::run_files::{POD_DUMP, RESULT, STUDY, is_run};
 use crate::store::StoreError;
 use crate::store::secrets::Secrets;
 
@@ -37,11 +37,6 @@ pub(crate) struct Contents {
     pub(crate) documents: Vec<RunFile>,
     /// Paths of files to leave out.
     pub(crate) left_out: Vec<String>,
-}
-
-/// True if a folder is a run folder.
-pub(crate) fn is_run(folder: &Path) -> bool {
-    [RESULT, MANIFEST].iter().any(|name| folder.join(name).is_file())
 }
 
 /// The run folders in `folder` and its subfolders, including `folder` itself, sorted by path.
