@@ -90,24 +90,32 @@ fn price(function: &Function, listed: &StudyResult, results: &[ResultPage]) -> S
         };
         return text + "The price list does not have it." + &elsewhere + "\n";
     }
+    let has_companion = arms.iter().any(|arm| arm.companion_cpu_us_per_request.is_some());
     text += &format!(
         "Added to each request, with a 95 % interval, by the [price list](../results/price-list/README.md): {}. CPU time is that of the \
          proxy{}.\n\n",
         circumstances(listed),
-        if arms.iter().any(|arm| arm.companion_cpu_us_per_request.is_some()) {
+        if has_companion {
             "; the CPU time of the companion, a service beside it, is in addition"
         } else {
             ""
         }
     );
-    text += &row(["arm", "CPU time", "us", "us of the companion", "p50, us"]);
-    text += &row(["---", "---:", "---:", "---:", "---:"]);
-    for arm in &arms {
+    let mut rows = vec![["arm", "CPU time", "us", "us of the companion", "p50, us"].map(str::to_owned)];
+    rows.push(["---", "---:", "---:", "---:", "---:"].map(str::to_owned));
+    rows.extend(arms.iter().map(|arm| {
         let load = own_load(listed, arm);
         let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
         let companion = arm.companion_cpu_us_per_request;
         let companion = companion.map_or_else(|| "-".to_owned(), |one| grouped(one.estimate, 1));
-        text += &row([&format!("{}{load}", cell(&code(&arm.id))), &cpu_share, &cpu_us, &companion, &p50_us]);
+        [format!("{}{load}", cell(&code(&arm.id))), cpu_share, cpu_us, companion, p50_us]
+    }));
+    for [arm, cpu_share, cpu_us, companion, p50_us] in &rows {
+        text += &if has_companion {
+            row([arm, cpu_share, cpu_us, companion, p50_us])
+        } else {
+            row([arm, cpu_share, cpu_us, p50_us])
+        };
     }
     if text.contains(UNCERTAIN_SIGN) {
         text += "\n`?`: the sign is uncertain when all costs of the list are judged together.\n";
