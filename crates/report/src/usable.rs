@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn the_verdict_of_a_study_says_which_measures_may_be_used() {
-        let sound = "CPU time, memory and memory per connection are sound; the whole study has a warning below";
+        let sound =
+            "CPU time, memory and memory per connection are sound; the whole study has a warning below";
         assert_eq!(of_study(&fixture::study()), sound);
         let mut result = fixture::loaded();
         result.findings.clear();

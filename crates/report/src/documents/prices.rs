@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_states_the_share_of_functions_that_the_factor_holds_for_and_no_digit_beyond_the_interval() {
+    fn the_answer_states_the_share_that_the_factor_holds_for_and_no_digit_beyond_the_interval() {
         let mut result = fixture::converted();
         let error = result.here.as_mut().and_then(|here| here.error.as_mut()).unwrap();
         (error.factor, error.confidence) = (1.334, 0.839);
