@@ -31,10 +31,11 @@ fn about_all(findings: &[Finding]) -> &'static str {
         finding.severity > Severity::Info && finding.arm.is_none() && finding.measures.is_empty()
     };
     let mut ids = findings.iter().filter(is_about_all).map(|finding| &finding.id);
-    match ids.next() {
-        None => "",
-        Some(first) if ids.all(|id| id == first) => "; the whole study has a warning below",
-        Some(_) => "; the whole study has warnings below",
+    let Some(first) = ids.next() else { return "" };
+    if ids.all(|id| id == first) {
+        "; the whole study has a warning below"
+    } else {
+        "; the whole study has warnings below"
     }
 }
 
