@@ -50,9 +50,18 @@ function cellClass(cell: Cell, isText: boolean): string {
   return isFaint ? "faint" : "";
 }
 
-/** Why numbers of a table are not known, each reason once. */
+/** A reason that only lists checks by their ids: `offered`, `offered and vague-cost`, `offered, steal and vague-cost`. */
+const CHECKS = /^[a-z0-9-]+(?:, [a-z0-9-]+)*(?: and [a-z0-9-]+)?$/;
+
+/** Why numbers of a table are not known, each reason once. Lists of checks are one reason, with each check once. */
 export function reasonsOf(table: Table): string[] {
-  return [...new Set(table.rows.flatMap((row) => row.cells.flatMap((cell) => whyUnknown(cell) ?? [])))];
+  const all = [...new Set(table.rows.flatMap((row) => row.cells.flatMap((cell) => whyUnknown(cell) ?? [])))];
+  const lists = all.filter((reason) => CHECKS.test(reason));
+  if (lists.length < 2) {
+    return all;
+  }
+  const checks = [...new Set(lists.flatMap((reason) => reason.split(/, | and /)))];
+  return [`withheld by ${checks.join(", ")}`, ...all.filter((reason) => !lists.includes(reason))];
 }
 
 /** The rows of a table as text, its heading first. */

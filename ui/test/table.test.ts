@@ -10,3 +10,9 @@ test("the reasons why numbers are not known are said once each, and only those",
   expect(reasonsOf(table([unknown("withheld by steal"), measured], ["empty", unknown("too few"), unknown("withheld by steal")]))).toEqual(["withheld by steal", "too few"]);
   expect(reasonsOf(table([measured, "empty", { text: "-" }]))).toEqual([]);
 });
+
+test("checks that withhold numbers in several combinations are named once each", () => {
+  const rows = ["steal and vague-cost", "offered, steal and vague-cost", "too few responses", "offered"].map((why) => [unknown(why)]);
+  expect(reasonsOf(table(...rows))).toEqual(["withheld by steal, vague-cost, offered", "too few responses"]);
+  expect(reasonsOf(table([unknown("steal and vague-cost")]))).toEqual(["steal and vague-cost"]);
+});

@@ -265,7 +265,11 @@ pub(crate) fn table(results: &[&ComparisonBody]) -> Table {
 fn of_measure(one: &ComparedMeasure) -> Vec<Cell> {
     let in_unit = scaled(one.difference, one.measure);
     let reference = one.reference * unit(one.measure);
-    let rounds = one.rounds_until_decided.map_or_else(String::new, |rounds| grouped(f64::from(rounds), 0));
+    let rounds = match (one.rounds_until_decided, one.decision) {
+        (Some(rounds), _) => grouped(f64::from(rounds), 0),
+        (None, Decision::Undecided) => "out of reach".to_owned(),
+        (None, Decision::Different | Decision::Equivalent) => String::new(),
+    };
     [
         one.measure.words().to_owned(),
         grouped(reference, decimals(in_unit.half_width())),

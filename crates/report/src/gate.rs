@@ -141,13 +141,20 @@ fn remedy(result: &GateResult, limit: &GateLimit) -> String {
 
 /// All limits, and those of the A/A arm.
 pub(crate) fn table(result: &GateResult) -> Table {
+    let digits = |limit: &GateLimit| {
+        let reference = limit.reference?;
+        let half_width = limit
+            .change_share
+            .map_or(reference, |change| scaled(change.times(reference), limit.measure).half_width());
+        Some(decimals(half_width))
+    };
     let row = |limit: &GateLimit, name: String| {
-        let level = limit.reference.map(|reference| {
-            let half_width = limit
-                .change_share
-                .map_or(reference, |change| scaled(change.times(reference), limit.measure).half_width());
-            grouped(reference * unit(limit.measure), decimals(half_width))
-        });
+        // All rows about one number write it alike.
+        let is_same = |other: &&GateLimit| (&other.arm, other.measure) == (&limit.arm, limit.measure);
+        let about_it = result.limits.iter().chain(&result.same).filter(is_same);
+        let digits = about_it.filter_map(digits).max();
+        let level = limit.reference.zip(digits);
+        let level = level.map(|(level, digits)| grouped(level * unit(limit.measure), digits));
         let cells = vec![
             limit.limit.clone(),
             limit.measure.words().to_owned(),
@@ -281,7 +288,7 @@ pub(crate) mod fixture {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{AnswerDifference, Measure, Measured, Severity};
+    use hoptax_result::{AnswerDifference, Interval, Measure, Measured, Severity};
 
     use super::*;
 
@@ -309,6 +316,16 @@ mod tests {
         result.unchanged.clear();
         let text = [vec![outcome(&result)], sentences(&result), method(&result)].concat().join("\n");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn all_rows_about_one_number_write_it_with_the_digits_of_the_narrowest_interval() {
+        let mut result = fixture::gate();
+        result.limits[0].change_share = Some(Interval::around(0.5, 0.3));
+        let table = table(&result);
+        for name in ["baseline", "baseline (A/A)"] {
+            assert_eq!(table.texts_of(name)[2], "52.40", "{name}");
+        }
     }
 
     #[test]

@@ -112,8 +112,13 @@ fn error(error: &ConversionError) -> String {
         error.machines,
         percent(error.median_share, 0),
         grouped(error.factor, 2),
-        grouped((error.confidence * 100.0).floor(), 0)
+        covered(error)
     )
+}
+
+/// The share of functions whose converted prices are within the factor, %. It is rounded down, since it is a promise.
+pub(crate) fn covered(error: &ConversionError) -> String {
+    grouped((error.confidence * 100.0).floor(), 0)
 }
 
 /// One row per function.

@@ -10,7 +10,11 @@ use crate::numbers::counted;
 
 /// The sentence for a study: `CPU time and p50 are sound; p99 is only bounded`.
 pub(crate) fn of_study(result: &StudyResult) -> String {
-    in_words(&result.standings()).unwrap_or_else(|| {
+    let words = in_words(&result.standings()).map(|words| match result.verdict {
+        Verdict::Void => words,
+        Verdict::Sound | Verdict::Caution => words + about_all(&result.findings),
+    });
+    words.unwrap_or_else(|| {
         match result.verdict {
             Verdict::Sound => "no check warned or failed",
             Verdict::Caution => "read the findings before you use the numbers",
@@ -18,6 +22,21 @@ pub(crate) fn of_study(result: &StudyResult) -> String {
         }
         .to_owned()
     })
+}
+
+/// The end of a sentence on measures: that checks warn about the whole study, and so about none of its measures. Without it, a verdict of
+/// caution would stand beside numbers that are all sound.
+fn about_all(findings: &[Finding]) -> &'static str {
+    let is_about_all = |finding: &&Finding| {
+        finding.severity > Severity::Info && finding.arm.is_none() && finding.measures.is_empty()
+    };
+    let mut ids = findings.iter().filter(is_about_all).map(|finding| &finding.id);
+    let Some(first) = ids.next() else { return "" };
+    if ids.all(|id| id == first) {
+        "; the whole study has a warning below"
+    } else {
+        "; the whole study has warnings below"
+    }
 }
 
 /// The sentence for comparisons with a reference, from the findings of their study.
@@ -143,7 +162,8 @@ fn of_numbers<'a>(
     let measures = CostMeasure::all().into_iter().filter(|measure| *measure != CostMeasure::CpuShare);
     let standings: Vec<Standing> =
         measures.map(standing).filter(|standing| standing.arms() > standing.withheld).collect();
-    in_words(&standings).unwrap_or_else(|| "no number is known".to_owned())
+    let words = in_words(&standings).map(|words| words + about_all(findings));
+    words.unwrap_or_else(|| "no number is known".to_owned())
 }
 
 /// Returns true if a finding warns about the number at a place, under any load. A warning about the whole study does not name a measure.
@@ -215,7 +235,8 @@ mod tests {
 
     #[test]
     fn the_verdict_of_a_study_says_which_measures_may_be_used() {
-        let sound = "CPU time, memory and memory per connection are sound";
+        let sound =
+            "CPU time, memory and memory per connection are sound; the whole study has a warning below";
         assert_eq!(of_study(&fixture::study()), sound);
         let mut result = fixture::loaded();
         result.findings.clear();
@@ -252,7 +273,11 @@ mod tests {
         let doubted = "CPU time, maximum rate and memory are sound; p50 has a warning below";
         assert_eq!(words(&[warning(Some(&arm), vec![Measure::ResponseP50])]), doubted);
         assert_eq!(words(&[warning(Some("another"), vec![Measure::ResponseP50])]), words(&[]));
-        assert_eq!(words(&[warning(None, Vec::new())]), words(&[]), "it is about the whole study");
+        let of_all = || warning(None, Vec::new());
+        let sound = words(&[]);
+        assert_eq!(words(&[of_all(), of_all()]), format!("{sound}; the whole study has a warning below"));
+        let other = Finding { id: "y".to_owned(), ..of_all() };
+        assert_eq!(words(&[of_all(), other]), format!("{sound}; the whole study has warnings below"));
         let mut bounded = alone.clone();
         let bound = Bound::new(BoundOf::Cost, CostMeasure::ResponseP99Us, Some(-20.0), Some(300.0));
         bounded.subjects[0].bounds.extend(bound);

@@ -22,3 +22,15 @@ fn a_decrease_is_stated_without_a_sign_and_with_its_whole_interval() {
     cpu.difference_share = Interval::new(-0.071, -0.083, -0.062);
     assert_eq!(less_or_more(&cpu), "7.1 ±1.2 % less");
 }
+
+#[test]
+fn an_undecided_measure_that_no_rounds_decide_says_so() {
+    let mut body = fixture::comparison().body;
+    body.subjects[0].measures[0].rounds_until_decided = None;
+    let last = |body: &ComparisonBody| table(&[body]).texts(0).pop();
+    assert_eq!(last(&body).as_deref(), Some(""));
+    body.subjects[0].measures[0].decision = Decision::Undecided;
+    assert_eq!(last(&body).as_deref(), Some("out of reach"));
+    body.subjects[0].measures[0].rounds_until_decided = Some(1_040);
+    assert_eq!(last(&body).as_deref(), Some("1,040"));
+}

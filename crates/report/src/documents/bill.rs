@@ -24,6 +24,9 @@ use crate::sittings;
 use crate::table::{Cell, Column, Row, Table};
 use crate::usable;
 
+/// Maximum number of notes below the table. If there are more, all are in sections of their own.
+const MOST_NOTES: usize = 3;
+
 /// Maximum number of replacements on a page. A dump of a large proxy has thousands.
 const MOST_REPLACEMENTS: usize = 200;
 
@@ -49,7 +52,9 @@ fn document(result: &BillResult, again: Option<Again<'_>>) -> Document {
     document.headlines = headlines::headlines(result);
     document.notes = withheld(result);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
-    document.notes.extend(bill::notes(result).into_iter().take(3));
+    let notes = bill::notes(result);
+    let has_all_notes = notes.len() <= MOST_NOTES;
+    document.notes.extend(notes.into_iter().take(MOST_NOTES));
     document.next = next(result, again);
     document.findings = FindingText::all_named(&result.findings, |arm| name_of_arm(result, arm));
     let chart = waterfall(result).map(|chart| vec![Block::chart(Chart::Waterfall(Box::new(chart)))]);
@@ -63,10 +68,13 @@ fn document(result: &BillResult, again: Option<Again<'_>>) -> Document {
         document.sections.push(Section::new(title, vec![Block::Table(of_resources)]));
     }
     document.sections.extend(bill::changes(result, &bill::all_columns()).map(Section::of_table));
-    document.sections.extend(Section::of_sentences("Sum of the parts", &adds_up(result)));
-    document.sections.extend(Section::of_lines("Not exercised", idle(result)));
-    document.sections.extend(Section::of_lines("No statistic", without_statistic(result)));
-    document.sections.extend(Section::of_lines("Not measured", not_measured(result)));
+    // Sections would repeat notes that are all below the table.
+    if !has_all_notes {
+        document.sections.extend(Section::of_sentences("Sum of the parts", &adds_up(result)));
+        document.sections.extend(Section::of_lines("Not exercised", idle(result)));
+        document.sections.extend(Section::of_lines("No statistic", without_statistic(result)));
+        document.sections.extend(Section::of_lines("Not measured", not_measured(result)));
+    }
     document.sections.extend(Section::of_sentences("Method", &method(result)));
     document.sections.extend(replacements(result));
     document.sections.extend(environment::section(&result.environment, &result.program));
@@ -344,6 +352,19 @@ mod tests {
         assert_eq!(more(&result), continued(4 * result.rounds));
         let anew = format!("hoptax price envoy.yaml --rounds {}", 4 * result.rounds);
         assert_eq!(bill(&result).next.unwrap().command, anew);
+    }
+
+    #[test]
+    fn a_note_is_said_once_if_all_have_room_below_the_table() {
+        let mut result = fixture::bill();
+        result.second_study = None;
+        result.parts.retain(|part| part.not_measured.is_none());
+        result.changes.clear();
+        result.lacking.clear();
+        let count = |result: &BillResult| markdown::text(&bill(result)).matches("one by one").count();
+        assert_eq!((bill::notes(&result).len() <= MOST_NOTES, count(&result)), (true, 1));
+        result.lacking = ["a", "b", "c"].map(str::to_owned).to_vec();
+        assert_eq!(count(&result), 2, "the section has all of them");
     }
 
     #[test]

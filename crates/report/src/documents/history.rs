@@ -63,8 +63,10 @@ fn answer(result: &HistoryResult, series: &[&HistorySeries]) -> Vec<String> {
             let level = [level(longest, &longest.points), unit(number).to_owned()].join(" ");
             format!("Longest series: {runs} of {}, median {}", name(longest), level.trim_end())
         });
-        let none = format!("No lasting change of {number} in {all}");
         let are_few = longest.is_some_and(|longest| longest.points.len() < FIRST_CHANGE);
+        // Without enough runs, nothing was looked for: that none was found says nothing.
+        let found = if are_few { "Too few runs to tell a" } else { "No" };
+        let none = format!("{found} lasting change of {} in {all}", in_words(number));
         let few =
             format!("In a series of fewer than about {FIRST_CHANGE} runs, no change can be told from chance");
         return std::iter::once(none).chain(runs).chain(are_few.then_some(few)).collect();
@@ -360,6 +362,10 @@ mod tests {
         let mut result = result();
         result.series.truncate(1);
         insta::assert_snapshot!(terminal::screen(&history(&result), STYLE));
+        result.series[0].points = (1..=10).map(|run| point(run, 7.75)).collect();
+        let answer = history(&result).answer;
+        assert_eq!(answer[0], "No lasting change of cost in CPU time per request in 1 series");
+        assert_eq!(answer.len(), 2, "ten runs are enough: {answer:?}");
     }
 
     #[test]

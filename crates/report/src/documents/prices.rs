@@ -6,8 +6,8 @@ use hoptax_result::{PricesResult, Verdict};
 
 use crate::document::{Document, Judgement, Next, Section};
 use crate::load_rate::at_load;
-use crate::numbers::{ends, grouped, level, percent_difference, signed};
-use crate::prices::{lines, name, own_loads, table, usual_load, without_price};
+use crate::numbers::{decimals, ends, grouped, level, percent_difference, signed};
+use crate::prices::{covered, lines, name, own_loads, table, usual_load, without_price};
 use crate::table::Table;
 
 /// Maximum number of rows on the first screen, including the line for the rest. Readers look first for the most expensive functions.
@@ -72,8 +72,9 @@ fn answer(result: &PricesResult) -> Vec<String> {
     let priced = result.prices.iter().filter(|price| price.here_us.is_some()).count();
     let error = here.error.as_ref().map(|error| {
         format!(
-            "On known machines, nearly all converted prices were off by at most {} times",
-            grouped(error.factor, 2)
+            "Converted prices are within a factor of {} for {} % of functions, on machines like the known ones",
+            grouped(error.factor, 2),
+            covered(error)
         )
     });
     let highest = result.prices.iter().find_map(|price| Some((price, price.here_us?)));
@@ -81,7 +82,7 @@ fn answer(result: &PricesResult) -> Vec<String> {
         format!(
             "`{}` adds most: {} us of CPU time per request ({})",
             price.id,
-            signed(us.estimate, 1),
+            signed(us.estimate, decimals(us.half_width())),
             ends(&us)
         )
     });
@@ -124,6 +125,19 @@ mod tests {
         listed.listed.loads.clear();
         let text = terminal::details(&prices(&listed), STYLE);
         assert!(text.contains("plain proxying and us:\n") && !text.contains("requests/s"), "{text}");
+    }
+
+    #[test]
+    fn the_answer_states_the_share_that_the_factor_holds_for_and_no_digit_beyond_the_interval() {
+        let mut result = fixture::converted();
+        let error = result.here.as_mut().and_then(|here| here.error.as_mut()).unwrap();
+        (error.factor, error.confidence) = (1.334, 0.839);
+        for price in result.prices.iter_mut().filter(|price| price.here_us.is_some()) {
+            price.here_us = Some(Interval::new(228.1, 171.0, 304.2));
+        }
+        let answer = prices(&result).answer;
+        assert!(answer[1].contains("adds most: +228 us of CPU time per request (+171 to +304)"), "{answer:?}");
+        assert!(answer[2].starts_with("Converted prices are within a factor of 1.33 for 83 % of functions"));
     }
 
     #[test]

@@ -20,9 +20,10 @@ pub(super) fn charts(results: &[&ComparisonBody]) -> Option<Section> {
     }
     subjects.sort_by_key(|(_, subject)| subject.is_same);
     let of_subject = |(result, subject): &(&ComparisonBody, &ComparedSubject)| {
+        let own = format!("{}{}", subject.subject.name, if subject.is_same { " (A/A)" } else { "" });
         let name = match results {
-            [_] => subject.subject.name.clone(),
-            _ => format!("{} against {}", subject.subject.name, result.reference.name),
+            [_] => own,
+            _ => format!("{own} against {}", result.reference.name),
         };
         let measures = subject.measures.iter().map(|one| row(&name, one));
         let bounds =
@@ -97,7 +98,8 @@ mod tests {
         assert_eq!(all.rows.len(), measures);
         assert_eq!(all.margin, Some(PERCENT * result.margin_share));
         let same = result.subjects.iter().find(|subject| subject.is_same).unwrap();
-        assert_eq!(all.rows.last().map(|row| &row.subject), Some(&same.subject.name));
+        let marked = format!("{} (A/A)", same.subject.name);
+        assert_eq!(all.rows.last().map(|row| &row.subject), Some(&marked));
         let first = result.subjects.iter().find(|subject| !subject.is_same).unwrap();
         let (row, measure) = (&all.rows[0], &first.measures[0]);
         assert_eq!(row.outcome, measure.decision.into());

@@ -15,10 +15,11 @@ const ROOM: f64 = 0.15;
 const REACH: f64 = 0.4;
 /// The same on an axis of time, as a share of the time between the first run and the last.
 const REACH_SHARE: f64 = 0.01;
-/// Seconds of an hour.
-const HOUR_S: f64 = 3_600.0;
-/// Seconds of a day.
-const DAY_S: f64 = 86_400.0;
+/// The units of time of an axis, with their seconds, the longest first.
+const TIMES: [(&str, &str, f64); 4] =
+    [("days", "d", 86_400.0), ("hours", "h", 3_600.0), ("minutes", "min", 60.0), ("seconds", "s", 1.0)];
+/// The least time from the first run to the last in a unit. Below it, most ticks would be fractions.
+const LEAST_UNITS: f64 = 2.0;
 
 /// A chart for each series with at least two runs, in the order of the table; none if there is no such series.
 pub(super) fn charts(result: &HistoryResult, series: &[&HistorySeries]) -> Option<Section> {
@@ -72,8 +73,8 @@ impl Places {
                 reach: REACH,
             };
         };
-        let (words, unit, unit_s) =
-            if span_s < 2.0 * DAY_S { ("hours", "h", HOUR_S) } else { ("days", "d", DAY_S) };
+        let is_long = |(_, _, unit_s): &(&str, &str, f64)| span_s >= LEAST_UNITS * unit_s;
+        let (words, unit, unit_s) = TIMES.into_iter().find(is_long).unwrap_or(("seconds", "s", 1.0));
         let reach = REACH_SHARE * span_s / unit_s;
         let label = format!("{words} since the first run, {}", runs.first().map_or("", date));
         Self {
@@ -244,6 +245,11 @@ mod tests {
             (axis(&one).label.as_str(), axis(&one).unit),
             ("hours since the first run, 2026-11-12", "h")
         );
+        for (last, expected) in [("03:02:02", "minutes"), ("01:04:02", "seconds"), ("01:02:04", "seconds")] {
+            one.points[2].started_at = format!("2026-11-12T{last}Z");
+            let expected = format!("{expected} since the first run, 2026-11-12");
+            assert_eq!(axis(&one).label, expected, "{last}");
+        }
         one.points[1].started_at.clear();
         assert_eq!(axis(&one).label, "runs in their order", "a run has no date");
         one.points[1].started_at = "2026-11-13T00:00:00Z".to_owned();

@@ -120,7 +120,9 @@ pub(super) fn table(
     let row = |one: &Compared| {
         let (share, decision) = match &one.found {
             Found::Decided(found) => (Cell::Quantity(found.percent()), found.decision),
-            Found::Bounded(_) => (Cell::Empty, Decision::Undecided),
+            Found::Bounded(bounds) => {
+                (Cell::Quantity(bounds.bounded_share(&one.reference)), Decision::Undecided)
+            }
         };
         let numbers = [
             Cell::Quantity(one.reference.clone()),

@@ -110,6 +110,9 @@ fn a_percentile_that_is_bounded_in_a_load_has_the_bounds_of_its_difference() {
     // From 3 of 101 to 19 of 99.
     assert_eq!((p50.share.text().as_str(), p50.outcome), ("+2.9 to +19.2", Outcome::Undecided));
     assert_eq!((p50.share.estimate, p50.text.as_str()), (None, "+3.0 to +19.0 us"));
+    let row = |text: String| text.lines().find(|line| line.starts_with("run 2: p50")).map(str::to_owned);
+    let row = row(terminal::details(&document, STYLE)).unwrap();
+    assert!(row.contains("+2.9 to +19.2"), "the table has the share that the chart draws: {row}");
     let both = overlay(&[read(1, &with_p50(90.0, 110.0, 1.0)), read(2, &with_p50(104.0, 118.0, 1.1))]);
     assert!(both.answer[0].starts_with("Run 2 against run 1: p50 -6 to +28 us, undecided; "), "{both:?}");
     let details = terminal::details(&both, STYLE);

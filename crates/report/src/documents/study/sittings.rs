@@ -13,7 +13,8 @@ use crate::{sittings as by_sitting, usable, words};
 /// the study is built in: the file of any other is not known.
 pub fn sittings(result: &SittingsResult, one: &StudyResult, is_built_in: bool) -> Document {
     let mut document = named_study(one, is_built_in);
-    document.sections.insert(0, sittings_section(result, Some(one)));
+    let tables = by_sitting::tables(result, Some(one), &by_sitting::CPU);
+    document.sections.insert(0, sittings_section(result, tables));
     document
 }
 
@@ -24,13 +25,14 @@ pub(crate) fn stored_sittings(result: &SittingsResult, is_built_in: bool) -> Doc
     let usable = usable::of_whole("the costs", result.verdict, &result.findings);
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
-    document.table = by_sitting::tables(result, None, &by_sitting::CPU).into_iter().next();
+    let mut tables = by_sitting::tables(result, None, &by_sitting::CPU).into_iter();
+    document.table = tables.next();
     let another =
         || Next::sitting(&result.study, "measures another sitting, some hours later, and combines all");
     document.next = is_built_in.then(another);
     document.notes.extend(document.table.as_ref().and_then(Table::meaning_of_mark));
     document.plots.extend(sittings_chart::chart(result));
-    document.sections.push(sittings_section(result, None));
+    document.sections.push(sittings_section(result, tables.collect()));
     document
 }
 
@@ -64,11 +66,38 @@ fn answer_of_sittings(result: &SittingsResult) -> Vec<String> {
     ]
 }
 
-fn sittings_section(result: &SittingsResult, one: Option<&StudyResult>) -> Section {
+/// The sittings, the scope of their intervals, and the tables that the document does not have elsewhere.
+fn sittings_section(result: &SittingsResult, tables: Vec<Table>) -> Section {
     let mut blocks = vec![Block::Lines(by_sitting::sittings(result)), Block::Note(by_sitting::holds(result))];
-    for table in by_sitting::tables(result, one, &by_sitting::CPU) {
+    for table in tables {
         blocks.push(Block::Note(words::capitalised(&table.title)));
         blocks.push(Block::Table(table));
     }
-    Section::new(by_sitting::HEADING, blocks)
+    // One sitting has no variation.
+    let heading = if result.sittings.len() > 1 { by_sitting::HEADING } else { "The sitting" };
+    Section::new(heading, blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sittings::fixture;
+
+    #[test]
+    fn sittings_without_their_study_have_each_table_once_and_one_sitting_has_no_variation() {
+        let titles = |document: &Document| {
+            let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+            let tables = blocks.filter_map(|block| match block {
+                Block::Table(table) => Some(table.title.clone()),
+                _ => None,
+            });
+            document.table.iter().map(|table| table.title.clone()).chain(tables).collect::<Vec<_>>()
+        };
+        let words = by_sitting::CPU.map(|measure| measure.words().to_owned());
+        for (result, heading) in [(fixture::three(), by_sitting::HEADING), (fixture::one(), "The sitting")] {
+            let document = stored_sittings(&result, false);
+            assert_eq!(titles(&document), words);
+            assert_eq!(document.sections.last().unwrap().title, heading);
+        }
+    }
 }

@@ -42,7 +42,8 @@ pub(super) fn chart(result: &SittingsResult) -> Option<Section> {
     let note = "The interval of one sitting holds for that sitting only; its processes and its hour are in it. ? marks a sign that is \
                 not supported by its own interval.";
     let chart = Intervals::new("cost of each arm", measure.words(), rows);
-    Section::of_charts("Cost of each arm over all sittings", note, chart.map(Chart::Intervals))
+    let title = if sittings > 1 { "Cost of each arm over all sittings" } else { "Cost of each arm" };
+    Section::of_charts(title, note, chart.map(Chart::Intervals))
 }
 
 /// The cost of an arm itself.
