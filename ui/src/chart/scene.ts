@@ -126,7 +126,7 @@ export function tickText({ at, label }: Tick, y: number, width: number): Shape {
   return { kind: "text", x, y, text: label, of: "tick", anchor };
 }
 
-/** The labels of a horizontal axis, without one that the label before it leaves no room: at the end of the drawing, a long one moves to its left. */
+/** The labels of a horizontal axis without those that would be on the one before: at the end of the drawing, a long one moves to its left. */
 export function tickTexts(ticks: Tick[], y: number, width: number): Shape[] {
   const shapes: Shape[] = [];
   let end = -Infinity;

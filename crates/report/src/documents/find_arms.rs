@@ -113,10 +113,10 @@ fn answer(result: &FindArmsResult) -> Vec<String> {
 
 /// The rates of arms none of which has a ratio to the first; none without arms.
 fn without_ratio(arms: &[FoundArm]) -> Option<String> {
-    let of = |arm: &FoundArm| format!("of `{}` {}", arm.arm, in_words(highest(&arm.found).as_ref()));
+    let of = |arm: &FoundArm| format!("of `{}`: {}", arm.arm, in_words(highest(&arm.found).as_ref()));
     let mut rates: Vec<String> = arms.iter().take(MOST_NAMED).map(of).collect();
     let more = arms.len().saturating_sub(MOST_NAMED) as u64;
-    rates.extend((more > 0).then(|| format!("of {} in the table", counted(more, "more arm"))));
+    rates.extend((more > 0).then(|| format!("of {}: in the table", counted(more, "more arm"))));
     (!arms.is_empty()).then(|| format!("No ratio to it is known; highest rate {}", listed(&rates)))
 }
 
@@ -301,7 +301,7 @@ mod tests {
         let jwt = arm("jwt", FindState::Unfinished, None, None);
         let of = |arms: Vec<FoundArm>| answer(&result(arms));
         let both = of(vec![baseline(), jwt]);
-        assert_eq!(both[1], "No ratio to it is known; highest rate of `jwt` unknown");
+        assert_eq!(both[1], "No ratio to it is known; highest rate of `jwt`: unknown");
         assert_eq!(of(vec![baseline()]).len(), 1);
     }
 
