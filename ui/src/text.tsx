@@ -3,9 +3,32 @@
 /** The verdicts, as a title says them. */
 export const VERDICTS = { sound: "Sound", caution: "Caution", void: "Void" } as const;
 
+interface WordsProps {
+  text: string;
+  /** Whether addresses in it are links. */
+  hasLinks?: boolean;
+}
+
 /** Text with its code. */
-export function Words({ text }: { text: string }) {
-  return <>{unbroken(inert(text)).split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{withOptions(part)}</code> : withOptions(part)))}</>;
+export function Words({ text, hasLinks = false }: WordsProps) {
+  const plain = hasLinks ? withLinks : withOptions;
+  return <>{unbroken(inert(text)).split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{withOptions(part)}</code> : plain(part)))}</>;
+}
+
+/** Text parted at its addresses of pages, which are every second part. What ends a sentence or a list ends no address. */
+export function addressParts(text: string): string[] {
+  return text.split(/(https:\/\/[\w./~%#?&=+@-]*[\w/])/);
+}
+
+/** Text whose addresses are links, which say where they lead. */
+function withLinks(text: string) {
+  const parts = addressParts(text);
+  const link = (address: string, place: number) => (
+    <a key={place} href={address} rel="noreferrer">
+      {address}
+    </a>
+  );
+  return parts.length === 1 ? withOptions(text) : parts.map((part, place) => (place % 2 === 1 ? link(part, place) : withOptions(part)));
 }
 
 /** Text whose options of commands are each on one line: a line may end after a hyphen. */

@@ -31,6 +31,16 @@ describe("a forest plot", () => {
     expect(scene.marks.map((mark) => mark.values.includes("selected"))).toEqual([false, true]);
   });
 
+  test("says the ends of an interval in words on narrow screens only where they leave room for the name", () => {
+    const value = "1,518,339 (815,800 to 10,936,444)";
+    const wide = { ...row("same under in-use-30", 1_518_339, 700_000), value };
+    const said = (one: ForestRow, width: number) => [...of(forest([one], OPTIONS, width), "text", "label"), ...of(forest([one], OPTIONS, width), "text", "value")];
+    expect(said(wide, 296).map((text) => text.text)).toEqual([wide.label, "1,518,339"]);
+    expect(said(wide, 900).map((text) => text.text)).toEqual([wide.label, value]);
+    expect(said({ ...wide, value: "20.0 ±1.0" }, 296).map((text) => text.text)).toEqual([wide.label, "20.0 ±1.0"]);
+    expect(forest([wide], OPTIONS, 296).marks[0]?.values).toContain(value);
+  });
+
   test("greys out an interval with zero in it", () => {
     const scene = forest([row("jwt", 20, 1), row("lua", 5, 1), row("nothing", 0.2, 1)], OPTIONS, 900);
     expect(of(scene, "circle", "point").map((point) => point.of)).toEqual(["point", "point", "point near"]);

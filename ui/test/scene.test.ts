@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { forest, type ForestRow } from "../src/chart/forest";
-import { fitted, textWidth } from "../src/chart/scene";
+import { fitted, linesOf, textWidth, tickTexts } from "../src/chart/scene";
 
 // Their widths in DejaVu Sans at 13 px.
 test.each([
@@ -38,4 +38,20 @@ test.each([620, 700, 1200])("no label of a plot begins before its left edge at a
     expect(shape.kind === "text" && shape.x - textWidth(shape.text) >= 0, JSON.stringify(shape)).toBe(true);
   }
   expect(scene.marks[0]?.name).toBe(label);
+});
+
+test("a text is as many lines as it needs, none wider than there is room", () => {
+  const text = "share of the requests that took at most this long";
+  const lines = linesOf(text, 250, 12);
+  expect(lines.length).toBe(2);
+  expect(lines.join(" ")).toBe(text);
+  expect(lines.every((line) => textWidth(line, 12) <= 250)).toBe(true);
+  expect(linesOf(text, 600, 12)).toEqual([text]);
+});
+
+test("a label of an axis that was moved into the drawing is on no other", () => {
+  const ticks = [100_000, 1_000_000, 10_000_000].map((value, place) => ({ at: 130 + 80 * place, label: value.toLocaleString("en-US") }));
+  const texts = (width: number) => tickTexts(ticks, 10, width).map((shape) => (shape.kind === "text" ? shape.text : ""));
+  expect(texts(400)).toEqual(["100,000", "1,000,000", "10,000,000"]);
+  expect(texts(296)).toEqual(["100,000", "1,000,000"]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Scene, Shape } from "../src/chart/scene";
+import { textWidth, type Scene, type Shape } from "../src/chart/scene";
 import { series, seriesRows } from "../src/chart/series";
 import type { Axis, Line, Series } from "../src/types/document";
 
@@ -24,6 +24,20 @@ const HOLDS = line("scattered", "own", [
   { x: 1000, y: 4800, text: "4,800 us, 0.90 % late or lost" },
 ]);
 const FAILS = line("scattered", "failed", [{ x: 1000, y: 6000 }]);
+
+test("a label of the horizontal axis that is wider than a narrow drawing has several lines, all below the labels of its ticks", () => {
+  const x: Axis = { label: "share of the requests that took at most this long", unit: "", scale: "nines" };
+  const data = chart([line("joined", "own", [{ x: 0.5, y: 100 }, { x: 0.99, y: 300 }])], { x });
+  const below = (width: number) => of(series(data, width, 260), "text", "axis").filter((text) => text.anchor === "middle");
+  expect(below(900).map((text) => text.text)).toEqual([x.label]);
+  const [narrow, scene] = [below(296), series(data, 296, 260)];
+  expect(narrow.map((text) => text.text).join(" ")).toBe(x.label);
+  for (const { x: middle, y, text } of narrow) {
+    const half = textWidth(text, 12) / 2;
+    expect(middle - half >= 0 && middle + half <= 296 && y < 260).toBe(true);
+    expect(y).toBeGreaterThan((scene.extent?.bottom ?? 260) + 16 + 12);
+  }
+});
 
 describe("a chart of trials", () => {
   const data = chart([HOLDS, FAILS], {

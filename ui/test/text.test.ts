@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { csv } from "../src/csv";
-import { bare, inert, knobParts, nameParts, unbroken } from "../src/text";
+import { addressParts, bare, inert, knobParts, nameParts, unbroken } from "../src/text";
 
 test("names where no element can be have no marks of code", () => {
   expect(bare("busy of `gateway`, `cart`")).toBe("busy of gateway, cart");
@@ -11,6 +11,13 @@ test("a number of a sentence is on one line with its interval and its unit", () 
   expect(spaces("It takes 146.4 ±3.1 us and +43.2 ±1.9 % (5 of 12 arms)")).toBe("It takes 146.4_±3.1_us and +43.2_±1.9_% (5 of 12 arms)");
   expect(spaces("63 MiB in 422 s, 5 shops")).toBe("63_MiB in 422_s, 5 shops");
   expect(spaces("p99 ≥ 134 us")).toBe("p99 ≥_134_us");
+});
+
+test("addresses of pages are parts of a text, without what ends a sentence or a list, and nothing else is an address", () => {
+  const [issue, page] = ["https://github.com/envoyproxy/envoy/issues/9112", "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto#a-b"];
+  expect(addressParts(`Source: ${issue}; ${page}.`)).toEqual(["Source: ", issue, "; ", page, "."]);
+  expect(addressParts(`(${issue}), docs/a.md`)).toEqual(["(", issue, "), docs/a.md"]);
+  expect(addressParts("http://127.0.0.1:8080/ and javascript:alert(1) and https://")).toHaveLength(1);
 });
 
 test("a name breaks between its parts, and not within a rate", () => {

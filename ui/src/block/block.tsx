@@ -45,7 +45,7 @@ export function BlockView({ block, section, view, change }: BlockProps) {
       <ul>
         {block.lines.map((line) => (
           <li key={line}>
-            <Words text={line} />
+            <Words text={line} hasLinks />
           </li>
         ))}
       </ul>

@@ -1,6 +1,7 @@
 // Small charts beside each other: a name selects the group that is shown large where there are many.
 
 import { isOfPercentiles, onLinear, series, seriesRows } from "../chart/series";
+import { fileName } from "../csv";
 import { Figure } from "../figure";
 import { bare, Words } from "../text";
 import { useTimes } from "../times";
@@ -14,7 +15,7 @@ const HEIGHT = 210;
 
 interface GroupsProps {
   groups: Group[];
-  /** The name of the choice in the view. */
+  /** The section that they are in, which names the choice in the view. */
   of: string;
   view: View;
   change: (changes: View) => void;
@@ -39,7 +40,8 @@ export function GroupsBlock({ groups, of, view, change }: GroupsProps) {
           </h3>
           <div class="beside">
             {group.charts.map((chart) => (
-              <SeriesBlock key={chart.title} data={chart} height={HEIGHT} name={`${group.name}: ${chart.title}`} />
+              // A title that is that of the section is above all groups.
+              <SeriesBlock key={chart.title} data={chart} height={HEIGHT} isTitled={fileName(chart.title) !== of} name={`${group.name}: ${chart.title}`} />
             ))}
           </div>
         </section>

@@ -2,7 +2,7 @@
 
 import type { OverlaidRun } from "../types/document";
 import { bent, linear, logarithmic, roundUp, type Scale } from "./scale";
-import { cross, diamond, fitted, square, textWidth, tickText, triangle, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, fitted, LABEL_LINE, linesOf, square, textWidth, tickTexts, triangle, type Mark, type Scene, type Shape } from "./scene";
 
 /** What was decided about a difference. */
 export type Outcome = "different" | "equivalent" | "undecided" | "failed" | "passed";
@@ -63,6 +63,10 @@ const NARROW_ROW = 38;
 const HEAD = 24;
 /** Words of a row are beside the line of zero on narrow screens, and not on it. */
 const ASIDE = 4;
+/** A name beside a number has at least this room, if the number without the ends of its interval leaves it, px. */
+const LEAST_NAME = 110;
+/** The ends of an interval that is not alike to both sides, in words: `31,540 (23,122 to 49,596)`. */
+const ENDS = / \([^()]* to [^()]*\)/;
 /** The share of the width that numbers in words may take. */
 const VALUES = 0.3;
 /** The space between the axis and that column, and what the heading of the column has more of it: half a label of the axis, px. */
@@ -74,7 +78,6 @@ const BOLD = 15;
 /** The space above the rows of a plot. */
 export const TOP = 26;
 const BOTTOM = 48;
-const LINE = 16;
 /** A row this many times beyond the next one is cut off by the end of the axis. */
 const OUTLIER = 8;
 /** If the largest estimate is this many times the median one, a linear axis would push most rows onto zero. */
@@ -123,9 +126,11 @@ export function forest(rows: ForestRow[], options: ForestOptions, width: number)
     }
     shapes.push(...rowShapes(row, { y, scale, left, right }));
     if (isNarrow) {
-      const room = width - textWidth(row.value) - 26 - ASIDE;
-      shapes.push({ kind: "text", x: left + ASIDE, y: y - 12, text: fitted(row.label, room), of: `label${tone(row)}` });
-      shapes.push({ kind: "text", x: width - 6, y: y - 12, text: row.value, of: `value${tone(row)}`, anchor: "end" });
+      const roomBeside = (value: string) => width - textWidth(value) - 26 - ASIDE;
+      // The interval is drawn below: its ends in words must not take the place of the name.
+      const value = roomBeside(row.value) < LEAST_NAME ? row.value.replace(ENDS, "") : row.value;
+      shapes.push({ kind: "text", x: left + ASIDE, y: y - 12, text: fitted(row.label, roomBeside(value)), of: `label${tone(row)}` });
+      shapes.push({ kind: "text", x: width - 6, y: y - 12, text: value, of: `value${tone(row)}`, anchor: "end" });
     } else {
       shapes.push({ kind: "text", x: left - 12, y: y + 4, text: fitted(row.label, left - 14), of: `label${tone(row)}`, anchor: "end" });
       shapes.push({ kind: "text", x: width - 6, y: y + 4, text: row.value, of: `value${tone(row)}`, anchor: "end" });
@@ -148,8 +153,9 @@ export function grid(scale: Scale, band: ForestOptions["band"], bottom: number, 
     shapes.push({ kind: "rect", x: from, y: TOP, width: to - from, height: bottom - TOP, of: "band" });
   }
   for (const tick of scale.ticks) {
-    shapes.push({ kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" }, tickText(tick, TOP - 10, width), tickText(tick, bottom + 18, width));
+    shapes.push({ kind: "line", x1: tick.at, x2: tick.at, y1: TOP, y2: bottom, of: "grid" });
   }
+  shapes.push(...tickTexts(scale.ticks, TOP - 10, width), ...tickTexts(scale.ticks, bottom + 18, width));
   if (hasZero) {
     shapes.push({ kind: "line", x1: scale.at(0), x2: scale.at(0), y1: TOP, y2: bottom, of: "zero" });
   }
@@ -161,22 +167,8 @@ export function axisLabel(scale: Scale, axis: string, [left, right]: [number, nu
   const note = scale.note === "" ? "" : `; ${scale.note}`;
   const middle = (left + right) / 2;
   const lines = linesOf(axis + note, 2 * Math.min(middle, width - middle));
-  const shapes = lines.map((text, place): Shape => ({ kind: "text", x: middle, y: bottom + 38 + LINE * place, text, of: "axis", anchor: "middle" }));
-  return { shapes, height: bottom + BOTTOM + LINE * (lines.length - 1) };
-}
-
-/** A text as lines of at most a width. */
-function linesOf(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const last = lines[lines.length - 1];
-    if (last !== undefined && textWidth(`${last} ${word}`) <= width) {
-      lines[lines.length - 1] = `${last} ${word}`;
-    } else {
-      lines.push(word);
-    }
-  }
-  return lines;
+  const shapes = lines.map((text, place): Shape => ({ kind: "text", x: middle, y: bottom + 38 + LABEL_LINE * place, text, of: "axis", anchor: "middle" }));
+  return { shapes, height: bottom + BOTTOM + LABEL_LINE * (lines.length - 1) };
 }
 
 /** Whether zero is within the interval. */

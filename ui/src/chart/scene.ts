@@ -126,6 +126,38 @@ export function tickText({ at, label }: Tick, y: number, width: number): Shape {
   return { kind: "text", x, y, text: label, of: "tick", anchor };
 }
 
+/** The labels of a horizontal axis without those that would be on the one before: at the end of the drawing, a long one moves to its left. */
+export function tickTexts(ticks: Tick[], y: number, width: number): Shape[] {
+  const shapes: Shape[] = [];
+  let end = -Infinity;
+  for (const tick of ticks) {
+    const length = textWidth(tick.label, 12);
+    const start = Math.max(0, Math.min(tick.at - length / 2, width - length));
+    if (start >= end) {
+      shapes.push(tickText(tick, y, width));
+      end = start + length;
+    }
+  }
+  return shapes;
+}
+
+/** The height of a line of the label of an axis. */
+export const LABEL_LINE = 16;
+
+/** A text as lines of at most a width. */
+export function linesOf(text: string, width: number, size = 13): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && textWidth(`${last} ${word}`, size) <= width) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines;
+}
+
 /** A text that fits a width, cut in its middle: ends tell similar names apart. Where there is hardly room for a letter, it stays whole. */
 export function fitted(text: string, width: number, size = 13): string {
   const whole = textWidth(text, size);

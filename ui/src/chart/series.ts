@@ -4,7 +4,7 @@ import type { Axis, Series } from "../types/document";
 import { pathOf, shareOf, type Place } from "./path";
 import { isIn, shownOf, type Range } from "./range";
 import { grouped, linear, logarithmic, nines, percent, plain, type Scale } from "./scale";
-import { cross, diamond, textWidth, tickText, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, LABEL_LINE, linesOf, textWidth, tickText, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -51,7 +51,10 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
   const xs = known([...points.map((point) => point.x), ...(data.bands ?? []).flatMap((band) => [band.from, band.to, band.at]), data.x.highest]);
   // A title that says the same is above the chart.
   const isLabelled = labelOf(data.y) !== data.title;
-  const [left, right, top, bottom] = [LEFT, width - RIGHT, isLabelled ? TOP + LABEL : TOP, height - BOTTOM];
+  const [left, right, top] = [LEFT, width - RIGHT, isLabelled ? TOP + LABEL : TOP];
+  const center = (left + right) / 2;
+  const below = linesOf(labelOf(data.x), 2 * Math.min(center, width - center), 12);
+  const bottom = height - BOTTOM - LABEL_LINE * (below.length - 1);
   const isOfSingles = data.x.highest === undefined && data.lines.some((line) => line.form === "scattered");
   const whole = domainOf(data.x, xs, isOfSingles ? ROOM : 0);
   const shown = shownOf(whole, chosen);
@@ -99,7 +102,9 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
   if (isLabelled) {
     shapes.push({ kind: "text", x: 0, y: TOP + 2, text: labelOf(data.y), of: "axis" });
   }
-  shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: labelOf(data.x), of: "axis", anchor: "middle" });
+  below.forEach((text, place) => {
+    shapes.push({ kind: "text", x: center, y: height - 8 - LABEL_LINE * (below.length - 1 - place), text, of: "axis", anchor: "middle" });
+  });
   const extent = { left, right, top, bottom, scale: x, whole, shown, words: (value: number) => amount(value, data.x) };
   return { width, height, shapes, marks: marks(data, x, y, within, events), near: "x", legend: legend(data), extent };
 }

@@ -2,6 +2,7 @@
 
 use hoptax_result::{ArmTrial, Body, FindArmsResult, FindEnd, FindState, FindTrial, FoundArm, Severity};
 use hoptax_text::command_line::{path_word, word};
+use hoptax_text::list::listed;
 
 use super::find::{arrivals, charts, highest, in_words, judgement};
 use crate::chart::{Chart, Group};
@@ -10,6 +11,9 @@ use crate::environment;
 use crate::numbers::{counted, grouped, percent, ungrouped};
 use crate::quantity::Quantity;
 use crate::table::{Cell, Column, Row, Table};
+
+/// Maximum number of arms that the answer names without a ratio.
+const MOST_NAMED: usize = 3;
 
 /// The commands that repeat a search on arms that has just ended.
 #[derive(Clone, Debug)]
@@ -91,9 +95,9 @@ fn ratio(arm: &FoundArm) -> Option<Quantity> {
     arm.ratio.as_ref().map(|ratio| Quantity::level(ratio, ""))
 }
 
-/// The rate of the first arm, and the arm with the lowest ratio to it.
+/// The rate of the first arm, and the arm with the lowest ratio to it, or what is known of the others without one.
 fn answer(result: &FindArmsResult) -> Vec<String> {
-    let Some(first) = result.arms.first() else { return vec!["No arm was searched".to_owned()] };
+    let [first, others @ ..] = result.arms.as_slice() else { return vec!["No arm was searched".to_owned()] };
     let objectives = result.objectives.join(" and ");
     let rate = in_words(highest(&first.found).as_ref());
     let of_first = format!("The highest rate at which `{}` holds {objectives} is {rate}", first.arm);
@@ -104,7 +108,16 @@ fn answer(result: &FindArmsResult) -> Vec<String> {
         let rate = in_words(highest(&arm.found).as_ref());
         Some(format!("`{}` holds them at the lowest ratio to it, {}: {rate}", arm.arm, ratio(arm)?.text()))
     });
-    std::iter::once(of_first).chain(lowest).collect()
+    std::iter::once(of_first).chain(lowest.or_else(|| without_ratio(others))).collect()
+}
+
+/// The rates of arms none of which has a ratio to the first; none without arms.
+fn without_ratio(arms: &[FoundArm]) -> Option<String> {
+    let of = |arm: &FoundArm| format!("of `{}`: {}", arm.arm, in_words(highest(&arm.found).as_ref()));
+    let mut rates: Vec<String> = arms.iter().take(MOST_NAMED).map(of).collect();
+    let more = arms.len().saturating_sub(MOST_NAMED) as u64;
+    rates.extend((more > 0).then(|| format!("of {}: in the table", counted(more, "more arm"))));
+    (!arms.is_empty()).then(|| format!("No ratio to it is known; highest rate {}", listed(&rates)))
 }
 
 fn table(result: &FindArmsResult) -> Table {
@@ -280,6 +293,16 @@ mod tests {
             arm.no_ratio = Some("only a bound of the rate of `direct` is known".to_owned());
         }
         insta::assert_snapshot!(terminal::screen(&find_arms(&result(arms)), STYLE));
+    }
+
+    #[test]
+    fn arms_without_a_ratio_are_in_the_answer_and_an_arm_alone_has_no_others() {
+        let baseline = || arm("baseline", FindState::Unfinished, Some(9_041.0), None);
+        let jwt = arm("jwt", FindState::Unfinished, None, None);
+        let of = |arms: Vec<FoundArm>| answer(&result(arms));
+        let both = of(vec![baseline(), jwt]);
+        assert_eq!(both[1], "No ratio to it is known; highest rate of `jwt`: unknown");
+        assert_eq!(of(vec![baseline()]).len(), 1);
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn rules(result: &LintResult) -> Table {
 }
 
 fn explained(rule: &LintRule) -> String {
-    format!("{}: {} To do: {} Source: {}", rule.id, rule.why, rule.cure, rule.source)
+    format!("`{}`: {} To do: {} Source: {}", rule.id, rule.why, rule.cure, rule.source)
 }
 
 #[cfg(test)]

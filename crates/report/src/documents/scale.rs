@@ -88,7 +88,7 @@ fn is_refuted(series: &ScaleSeries) -> bool {
     series.fit.as_ref().is_some_and(|fit| fit.is_refuted)
 }
 
-/// The largest deviation from a law that does not hold.
+/// The largest deviation from a law that does not hold, and the highest rate that was measured, since there is no peak to state.
 fn misfit(series: &ScaleSeries, over: ScaleDimension) -> String {
     let share = |point: &ScalePoint| point.deviation_share.map_or(0.0, |share| share.estimate.abs());
     let largest = series.points.iter().max_by(|one, other| share(one).total_cmp(&share(other)));
@@ -100,7 +100,16 @@ fn misfit(series: &ScaleSeries, over: ScaleDimension) -> String {
             over.as_str()
         )
     });
-    format!("does not follow the scalability law{largest}")
+    let highest = series.points.iter().max_by(|one, other| one.rate.estimate.total_cmp(&other.rate.estimate));
+    let highest = highest.map_or_else(String::new, |highest| {
+        format!(
+            "; its highest measured rate is {} (at {} {})",
+            rate(&highest.rate).with_unit(),
+            grouped(f64::from(highest.size), 0),
+            over.as_str()
+        )
+    });
+    format!("does not follow the scalability law{largest}{highest}")
 }
 
 fn peak(fit: &ScaleFit, over: ScaleDimension) -> String {
@@ -297,6 +306,11 @@ mod tests {
         series.left_out.clear();
         series.fit.iter_mut().for_each(|fit| fit.is_refuted = true);
         insta::assert_snapshot!(terminal::screen(&scale(&result), STYLE));
+        // The highest rate need not be where the deviation is largest.
+        result.series[0].points[0].rate = about(6_000.0, 0.02);
+        let answer = scale(&result).answer.remove(0);
+        assert!(answer.contains("26.0 % (at 16 connections)"), "{answer}");
+        assert!(answer.ends_with("rate is 6,000 ±168 requests/s (at 1 connections)"), "{answer}");
     }
 
     #[test]

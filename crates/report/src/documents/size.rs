@@ -63,7 +63,10 @@ pub fn size(result: &SizeResult) -> Document {
     document.sections.extend(connections(&result.proxies).map(Section::of_table));
     document.sections.push(Section::of_table(resources(&result.proxies)));
     document.sections.extend(result.money.as_ref().map(in_money));
-    document.sections.extend(Section::of_lines("Beyond measurements", result.extrapolations.clone()));
+    // The notes have few limits whole.
+    if result.extrapolations.len() > MOST_NOTES {
+        document.sections.extend(Section::of_lines("Beyond measurements", result.extrapolations.clone()));
+    }
     document.sections.extend(Section::of_lines("Sources", result.sources.iter().map(source).collect()));
     document.sections.extend(Section::of_lines("Method", method(result)));
     document
@@ -271,7 +274,7 @@ fn curve(result: &SizeResult, has_chart: bool) -> Section {
 
 /// Returns the time that the proxies add to response times, or the reason why it is unknown.
 fn latency(result: &SizeResult) -> Section {
-    let title = "Response times";
+    let title = "Added response times, us";
     let Some(latency) = &result.latency else {
         return Section::new(
             title,

@@ -119,7 +119,8 @@ fn compositions(result: &SizeCheckResult) -> Table {
                 Cell::Quantity(error(one.error_share)),
                 Cell::level(Some(&one.measured_us), "us"),
                 Cell::Quantity(Quantity::level(&one.predicted_us, "us").predicted()),
-                Cell::Quantity(Quantity::difference(&one.difference_us, "us")),
+                // With the sign of the error beside it; the result has it the other way round, as the cost of an interaction.
+                Cell::Quantity(Quantity::difference(&one.difference_us.times(-1.0), "us")),
                 marks(&[(one.is_interaction, INTERACTION), (one.is_extrapolated, EXTRAPOLATED)]),
                 Cell::words(&one.load),
                 Cell::words(one.hops.to_string()),
@@ -201,7 +202,7 @@ fn response_times(result: &SizeCheckResult) -> Section {
         errors.into_iter().filter_map(|(time, errors, wide)| error_line(time, errors, wide)).collect();
     let mut blocks = vec![Block::Table(table.without_empty_columns())];
     blocks.extend((!lines.is_empty()).then_some(Block::Lines(lines)));
-    Section::new("Response times", blocks)
+    Section::new("Response times, us", blocks)
 }
 
 /// The errors of a time, and the number of those that are left out because they are `wide`; none if there are neither.
@@ -223,7 +224,8 @@ fn method(result: &SizeCheckResult) -> Vec<String> {
     let mut lines = vec![
         "predicted: the plain proxy for each proxy, and the cost of each function alone, of the same study at the rate of the composition"
             .to_owned(),
-        "difference: measured minus predicted, within rounds; error: predicted minus measured, of the measured".to_owned(),
+        "difference: predicted minus measured, within rounds; error: the same as a share of the measured"
+            .to_owned(),
         "response times include the origin, and are predicted at the busy share of the processors that the proxies share".to_owned(),
         format!("intervals are those of {}", percent(result.confidence, 0)),
     ];
@@ -315,6 +317,17 @@ mod tests {
     #[test]
     fn a_check_states_errors_and_what_it_left_out() {
         insta::assert_snapshot!(terminal::details(&size_check(&result()), STYLE));
+    }
+
+    #[test]
+    fn an_error_and_the_difference_beside_it_have_one_sign() {
+        let table = compositions(&result());
+        let texts = |name: &str| -> Vec<String> {
+            let row = table.rows.iter().find(|row| row.name == name).unwrap();
+            [0, 3].map(|cell| row.cells[cell].text()).to_vec()
+        };
+        assert_eq!(texts("idle-hops"), ["-41.4", "-120.0 ±2.0"]);
+        assert_eq!(texts("two-hops"), ["+5.00", "+7.5 ±2.0"]);
     }
 
     #[test]

@@ -142,6 +142,22 @@ fn a_run_without_a_prediction_has_no_errors() {
 }
 
 #[test]
+fn times_that_are_not_predicted_have_no_rows_and_a_reason() {
+    let mut run = run();
+    let names = |run: &GraphRunResult| -> Vec<String> {
+        responses(run).rows.into_iter().map(|row| row.name.trim().to_owned()).collect()
+    };
+    assert_eq!(names(&run)[3..], ["predicted", "error %"]);
+    let check = run.body.check.as_mut().unwrap();
+    (check.mean, check.p99) = (None, None);
+    check.no_latency = Some("`front` is busy".to_owned());
+    assert_eq!(names(&run), ["with proxies", "without", "added by all proxies"]);
+    let text = terminal::details(&graph_run(&run), STYLE);
+    assert!(text.contains("time added to responses: not predicted: `front` is busy"), "{text}");
+    assert_eq!(text.matches("Predicted CPU times are off by").count(), 1, "{text}");
+}
+
+#[test]
 fn a_void_run_has_no_numbers_and_says_why() {
     let mut void = GraphRunResult { verdict: Verdict::Void, ..run() };
     (void.check, void.added, void.all_cpu_us) = (None, None, None);

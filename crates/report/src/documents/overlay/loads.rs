@@ -48,7 +48,7 @@ fn curves(runs: &[Named<'_, LoadResult>]) -> Option<Section> {
     let count = lines.len();
     (count > 0).then(|| {
         let note = "From the intended start of each request. A curve ends where its quantiles are only bounded or withheld; bounds are \
-                    dashed.";
+                    upright dashed lines.";
         let mut blocks = vec![
             Block::Note(note.to_owned()),
             Block::chart(Chart::Series(by_percentile("response time by percentile", lines))),

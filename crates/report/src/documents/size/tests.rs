@@ -193,7 +193,12 @@ fn a_limit_of_several_proxies_is_one_note_that_names_them() {
     let notes = said(&sized);
     assert_eq!(notes[0], "beyond measurements: `a` and `b`: the costs are added up");
     assert_eq!(notes[1], "beyond measurements: the proxies wait");
+    let has_section = |sized: &SizeResult| {
+        size(sized).sections.iter().any(|section| section.title == "Beyond measurements")
+    };
+    assert!(!has_section(&sized), "the notes say all of them");
     sized.extrapolations = ["a", "b", "c", "d", "e", "f"].map(line).to_vec();
+    assert!(has_section(&sized), "the notes shorten them");
     assert_eq!(said(&sized)[0], "beyond measurements: `a`, `b`, `c`, `d` and 2 more: the costs are added up");
 }
 
