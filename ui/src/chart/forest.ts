@@ -2,7 +2,7 @@
 
 import type { OverlaidRun } from "../types/document";
 import { bent, linear, logarithmic, roundUp, type Scale } from "./scale";
-import { cross, diamond, fitted, square, textWidth, tickText, triangle, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, fitted, linesOf, square, textWidth, tickText, triangle, type Mark, type Scene, type Shape } from "./scene";
 
 /** What was decided about a difference. */
 export type Outcome = "different" | "equivalent" | "undecided" | "failed" | "passed";
@@ -163,20 +163,6 @@ export function axisLabel(scale: Scale, axis: string, [left, right]: [number, nu
   const lines = linesOf(axis + note, 2 * Math.min(middle, width - middle));
   const shapes = lines.map((text, place): Shape => ({ kind: "text", x: middle, y: bottom + 38 + LINE * place, text, of: "axis", anchor: "middle" }));
   return { shapes, height: bottom + BOTTOM + LINE * (lines.length - 1) };
-}
-
-/** A text as lines of at most a width. */
-function linesOf(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const last = lines[lines.length - 1];
-    if (last !== undefined && textWidth(`${last} ${word}`) <= width) {
-      lines[lines.length - 1] = `${last} ${word}`;
-    } else {
-      lines.push(word);
-    }
-  }
-  return lines;
 }
 
 /** Whether zero is within the interval. */

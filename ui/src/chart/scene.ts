@@ -138,3 +138,17 @@ export function fitted(text: string, width: number, size = 13): string {
   }
   return text;
 }
+
+/** A text as lines of at most a width. */
+export function linesOf(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && textWidth(`${last} ${word}`) <= width) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines;
+}

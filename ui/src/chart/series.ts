@@ -4,7 +4,7 @@ import type { Axis, Series } from "../types/document";
 import { pathOf, shareOf, type Place } from "./path";
 import { isIn, shownOf, type Range } from "./range";
 import { grouped, linear, logarithmic, nines, percent, plain, type Scale } from "./scale";
-import { cross, diamond, textWidth, tickText, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
+import { cross, diamond, linesOf, textWidth, tickText, type LegendEntry, type Mark, type Scene, type Shape } from "./scene";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -12,6 +12,8 @@ const TOP = 12;
 /** Space for the label of the vertical axis. */
 const LABEL = 18;
 const BOTTOM = 44;
+/** The height of each further line of the label of the horizontal axis. */
+const LINE = 16;
 /** Space above the highest point, as a share of it. */
 const HEADROOM = 0.06;
 /** Space after the last of single points, as a share of it: at the edge, they would be on words. */
@@ -51,7 +53,11 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
   const xs = known([...points.map((point) => point.x), ...(data.bands ?? []).flatMap((band) => [band.from, band.to, band.at]), data.x.highest]);
   // A title that says the same is above the chart.
   const isLabelled = labelOf(data.y) !== data.title;
-  const [left, right, top, bottom] = [LEFT, width - RIGHT, isLabelled ? TOP + LABEL : TOP, height - BOTTOM];
+  const [left, right] = [LEFT, width - RIGHT];
+  // On narrow screens, the label of the horizontal axis would end beyond the drawing.
+  const centre = (left + right) / 2;
+  const below = linesOf(labelOf(data.x), 2 * Math.min(centre, width - centre));
+  const [top, bottom] = [isLabelled ? TOP + LABEL : TOP, height - BOTTOM - LINE * (below.length - 1)];
   const isOfSingles = data.x.highest === undefined && data.lines.some((line) => line.form === "scattered");
   const whole = domainOf(data.x, xs, isOfSingles ? ROOM : 0);
   const shown = shownOf(whole, chosen);
@@ -93,13 +99,17 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
       levelText(level.text, [left, right], at - top < ABOVE ? at + 14 : at - 5, dots),
     );
   }
-  for (const line of data.lines) {
+  // Where lines have one place, the one that the chart is about is seen.
+  const isOwn = ({ tone }: Line) => Number(tone === "own");
+  for (const line of [...data.lines].sort((one, other) => isOwn(one) - isOwn(other))) {
     shapes.push(...lineShapes(line, x, y, [left, right, top, bottom], within));
   }
   if (isLabelled) {
     shapes.push({ kind: "text", x: 0, y: TOP + 2, text: labelOf(data.y), of: "axis" });
   }
-  shapes.push({ kind: "text", x: (left + right) / 2, y: height - 8, text: labelOf(data.x), of: "axis", anchor: "middle" });
+  below.forEach((text, place) => {
+    shapes.push({ kind: "text", x: centre, y: bottom + BOTTOM - 8 + LINE * place, text, of: "axis", anchor: "middle" });
+  });
   const extent = { left, right, top, bottom, scale: x, whole, shown, words: (value: number) => amount(value, data.x) };
   return { width, height, shapes, marks: marks(data, x, y, within, events), near: "x", legend: legend(data), extent };
 }
