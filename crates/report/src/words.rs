@@ -212,12 +212,18 @@ pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
         0 => "; all were measured again".to_owned(),
         _ => format!("; {} were not replaced", count(lost)),
     };
-    let by = |disturbance: &Disturbance| {
-        let counts = result.arms.iter().filter_map(|arm| arm.slices.set_aside_by.get(disturbance));
-        let all: u64 = counts.sum();
-        (all > 0).then(|| format!("{} for {}", count(all), disturbance.as_str()))
+    let number = |disturbance: &Disturbance| -> u64 {
+        result.arms.iter().filter_map(|arm| arm.slices.set_aside_by.get(disturbance)).sum()
     };
-    let reasons: Vec<String> = Disturbance::ALL.iter().filter_map(by).collect();
+    let by = |disturbance: &Disturbance| match number(disturbance) {
+        0 => None,
+        all => Some(format!("{} for {}", count(all), disturbance.as_str())),
+    };
+    let mut reasons: Vec<String> = Disturbance::ALL.iter().filter_map(by).collect();
+    // Without these words, the numbers would seem not to add up.
+    if Disturbance::ALL.iter().map(number).sum::<u64>() > set_aside {
+        reasons.push("some for several reasons".to_owned());
+    }
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
     let mut sentences =
         vec![format!("{} slices used, {} set aside{reasons}{replaced}", count(used), count(set_aside))];
@@ -330,7 +336,7 @@ mod tests {
         assert_eq!(
             slices(&result)[..2],
             [
-                "1,131 slices used, 39 set aside (13 for steal, 39 for run-delay); 13 were not replaced",
+                "1,131 slices used, 39 set aside (13 for steal, 39 for run-delay, some for several reasons); 13 were not replaced",
                 "26 slices count only for CPU time, since the proxy waited for its processor"
             ]
         );
