@@ -178,6 +178,16 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     sentences
 }
 
+/// The meaning of ± in a sentence, for whoever does not read the method; none for a timeline, which explains its numbers.
+pub(crate) fn half_width(result: &StudyResult) -> Option<String> {
+    let over = match result.sittings.len() as u64 {
+        0 => counted(result.plan.rounds_completed.into(), "round"),
+        sittings => counted(sittings, "sitting"),
+    };
+    let confidence = percent(result.plan.confidence, 0);
+    result.plan.timeline.is_none().then(|| format!("± is half of the {confidence} interval, over {over}."))
+}
+
 /// Explains the quiet p99, with the share of responses that it is based on; none without one.
 pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     let rule = result.plan.quiet_rule?;
@@ -319,6 +329,7 @@ mod tests {
     use hoptax_result::Disturbance;
 
     use super::*;
+    use crate::document::Block;
     use crate::fixture;
 
     #[test]
@@ -328,6 +339,17 @@ mod tests {
             "open loop, 25 % of the capacity of each arm, proxies busy 39 % of the time at the median, "
         ));
         assert!(method(&result).contains("busy 62 % of the time"));
+    }
+
+    #[test]
+    fn the_meaning_of_an_interval_names_its_confidence_and_what_it_is_over() {
+        let result = fixture::study();
+        let rounds = result.plan.rounds_completed;
+        let expected = format!("± is half of the 95 % interval, over {rounds} rounds.");
+        assert_eq!(half_width(&result), Some(expected));
+        let document = crate::documents::study(&result);
+        let blocks = &document.plots[0].blocks[..];
+        assert!(matches!(blocks, [Block::Note(note), Block::Chart(_)] if note.starts_with('±')));
     }
 
     #[test]
