@@ -15,7 +15,7 @@ import { isEnd } from "./api";
 import { charts, recent, recent_s, type Course } from "./course";
 import { curveCharts } from "./curve";
 import { shownOf, type Live } from "./state";
-import { numbers, title, USABLE } from "./words";
+import { aboutP99, numbers, title, USABLE } from "./words";
 
 const HEIGHT = 210;
 
@@ -97,6 +97,7 @@ export function JobView({ live, job, result, heading, stop, onFocus }: JobProps)
             ))}
           </div>
           <p class="note">
+            {aboutP99(progress)}
             {isEnd(job)
               ? "The charts have the live numbers of each half second, which are not checked: the result is."
               : `Numbers are those of the last half second, errors those since the warm-up. ${aboutLines(shown.course)}Bytes are those of the bodies of complete responses. These numbers are not checked: the result is.`}
