@@ -301,6 +301,7 @@ function Swatch({ entry }: { entry: LegendEntry }) {
   const shape = (): Shape => {
     switch (form) {
       case "curve":
+      case "limit":
         return { kind: "line", x1: 0, x2: 22, y1: 7, y2: 7, of: entry.of ?? "" };
       case "point":
         return pointOf(tone, 11, 7);

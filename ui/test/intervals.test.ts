@@ -83,7 +83,7 @@ describe("a logarithmic axis", () => {
     const [bounded, point] = scene?.marks ?? [];
     expect(level?.x1).toBeLessThan(point?.x ?? 0);
     expect(point?.x).toBeLessThan(bounded?.x ?? 0);
-    expect(scene?.legend.map((entry) => entry.name)).toEqual(["the truth"]);
+    expect(scene?.legend.map((entry) => [entry.name, entry.of]), "dashed, as it is drawn").toEqual([["the truth", "limit"]]);
     expect(intervalTable(data).at(-1)).toEqual(["the truth", "100"]);
   });
 

@@ -3,7 +3,7 @@ import { SPARK, spark } from "../src/chart/spark";
 import { added, charts, MOST_STRETCHES, NO_COURSE, recent, RECENT, recent_s, type Course } from "../src/live/course";
 import { labelled } from "../src/live/downloads";
 import { isFree, next, NOTHING, SAY_EVERY_LINES, SAY_EVERY_S, shownOf, type Live, type LiveEvent } from "../src/live/state";
-import { title } from "../src/live/words";
+import { aboutP99, title } from "../src/live/words";
 import type { Job, Progress } from "../src/types/api";
 
 function progress(elapsed_s: number, more: Partial<Progress> = {}): Progress {
@@ -187,6 +187,12 @@ test.each([
   ["study", "stopping", "Job 1 stops when its current step ends"],
 ] as const)("a %s that is %s is called so", (kind, state, words) => {
   expect(title(job({ kind, state, name: "x" }))).toBe(words);
+});
+
+test("a live p99 of few responses is said to be one", () => {
+  expect(aboutP99(progress(1, { rate: 199 }))).toContain("Fewer than ten responses");
+  expect(aboutP99(progress(1, { rate: 0 })), "the warm-up has no p99").toBe("");
+  expect(aboutP99(progress(1, { rate: 2000 }))).toBe("");
 });
 
 test("a run has its labels in words", () => {

@@ -236,3 +236,23 @@ test("the last of single points is not on the edge, and the end of a time is", (
   const last = of(series(chart([HOLDS]), 900, 260), "circle", "single").at(-1)?.x ?? 0;
   expect(last).toBeLessThan(900 - 14 - 10);
 });
+
+test("where lines have one place, the one that the chart is about is on top", () => {
+  const points = [{ x: 1, y: 10 }, { x: 2, y: 20 }];
+  const scene = series(chart([line("joined", "own", points), line("joined", "other", points)]), 600, 260);
+  expect(of(scene, "path", "curve").map((shape) => shape.of)).toEqual(["curve other", "curve own"]);
+  expect(scene.legend.map((entry) => entry.name)).toEqual(["joined own", "joined other"]);
+});
+
+test("a long label of the horizontal axis is within a narrow drawing, on several lines", () => {
+  const data = chart([line("joined", "own", [{ x: 0, y: 1 }, { x: 0.9, y: 2 }])], { x: { label: "share of the requests that took at most this long", unit: "", scale: "nines" } });
+  const labels = (width: number) => of(series(data, width, 260), "text", "axis").filter((text) => text.anchor === "middle");
+  expect(labels(900).map((text) => [text.text, text.y])).toEqual([["share of the requests that took at most this long", 252]]);
+  const narrow = labels(296);
+  expect(narrow.map((text) => text.text).join(" ")).toBe("share of the requests that took at most this long");
+  expect(narrow.length).toBeGreaterThan(1);
+  expect(narrow.at(-1)?.y).toBe(252);
+  for (const { text, x } of narrow) {
+    expect(x + textWidth(text, 12) / 2).toBeLessThanOrEqual(296);
+  }
+});

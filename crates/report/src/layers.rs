@@ -55,7 +55,7 @@ fn table(arm: &ArmResult) -> Option<Table> {
     let added = other.map(|other| format!("than {other}, us"));
     let profiler = arm.profiler_share.map_or_else(String::new, |share| {
         let share = in_percent(&share);
-        format!("; with the profiler it was {} % more, which is not included", difference(&share))
+        format!("; the profiler added {} %, which is not included", difference(&share))
     });
     let title = format!("CPU time of {} by layer, per request{profiler}", arm.id);
     let headings = ["layer", "CPU us", "share"].map(str::to_owned).into_iter().chain(added);
@@ -91,7 +91,7 @@ mod tests {
         let baseline = of("baseline");
         assert_eq!(baseline.headings(), ["layer", "CPU us", "share"]);
         assert!(
-            baseline.title.ends_with("it was +10.0 ±5.0 % more, which is not included"),
+            baseline.title.ends_with("the profiler added +10.0 ±5.0 %, which is not included"),
             "{}",
             baseline.title
         );

@@ -178,6 +178,16 @@ pub(crate) fn intervals(result: &StudyResult) -> Vec<String> {
     sentences
 }
 
+/// The meaning of ± in a sentence, for whoever does not read the method; none for a timeline, which explains its numbers.
+pub(crate) fn half_width(result: &StudyResult) -> Option<String> {
+    let over = match result.sittings.len() as u64 {
+        0 => counted(result.plan.rounds_completed.into(), "round"),
+        sittings => counted(sittings, "sitting"),
+    };
+    let confidence = percent(result.plan.confidence, 0);
+    result.plan.timeline.is_none().then(|| format!("± is half of the {confidence} interval, over {over}."))
+}
+
 /// Explains the quiet p99, with the share of responses that it is based on; none without one.
 pub(crate) fn quiet(result: &StudyResult) -> Option<String> {
     let rule = result.plan.quiet_rule?;
@@ -212,12 +222,18 @@ pub(crate) fn slices(result: &StudyResult) -> Vec<String> {
         0 => "; all were measured again".to_owned(),
         _ => format!("; {} were not replaced", count(lost)),
     };
-    let by = |disturbance: &Disturbance| {
-        let counts = result.arms.iter().filter_map(|arm| arm.slices.set_aside_by.get(disturbance));
-        let all: u64 = counts.sum();
-        (all > 0).then(|| format!("{} for {}", count(all), disturbance.as_str()))
+    let number = |disturbance: &Disturbance| -> u64 {
+        result.arms.iter().filter_map(|arm| arm.slices.set_aside_by.get(disturbance)).sum()
     };
-    let reasons: Vec<String> = Disturbance::ALL.iter().filter_map(by).collect();
+    let by = |disturbance: &Disturbance| match number(disturbance) {
+        0 => None,
+        all => Some(format!("{} for {}", count(all), disturbance.as_str())),
+    };
+    let mut reasons: Vec<String> = Disturbance::ALL.iter().filter_map(by).collect();
+    // Without these words, the numbers would seem not to add up.
+    if Disturbance::ALL.iter().map(number).sum::<u64>() > set_aside {
+        reasons.push("some for several reasons".to_owned());
+    }
     let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
     let mut sentences =
         vec![format!("{} slices used, {} set aside{reasons}{replaced}", count(used), count(set_aside))];
@@ -313,6 +329,7 @@ mod tests {
     use hoptax_result::Disturbance;
 
     use super::*;
+    use crate::document::Block;
     use crate::fixture;
 
     #[test]
@@ -325,12 +342,23 @@ mod tests {
     }
 
     #[test]
+    fn the_meaning_of_an_interval_names_its_confidence_and_what_it_is_over() {
+        let result = fixture::study();
+        let rounds = result.plan.rounds_completed;
+        let expected = format!("± is half of the 95 % interval, over {rounds} rounds.");
+        assert_eq!(half_width(&result), Some(expected));
+        let document = crate::documents::study(&result);
+        let blocks = &document.plots[0].blocks[..];
+        assert!(matches!(blocks, [Block::Note(note), Block::Chart(_)] if note.starts_with('±')));
+    }
+
+    #[test]
     fn slices_that_were_set_aside_are_counted_by_reason() {
         let mut result = fixture::study();
         assert_eq!(
             slices(&result)[..2],
             [
-                "1,131 slices used, 39 set aside (13 for steal, 39 for run-delay); 13 were not replaced",
+                "1,131 slices used, 39 set aside (13 for steal, 39 for run-delay, some for several reasons); 13 were not replaced",
                 "26 slices count only for CPU time, since the proxy waited for its processor"
             ]
         );

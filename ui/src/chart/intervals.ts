@@ -61,7 +61,7 @@ export function intervals(data: Intervals, width: number): Scene | undefined {
   const options = { axis, band: null, isLinear: false, isLogarithmic: scale === "logarithmic", level: level?.y };
   const all = [...kinds(data)];
   const ofKinds = all.map(([name, tone]): LegendEntry => ({ name, fill: `var(--${tone})`, of: `point ${tone}` }));
-  const ofLevel = level ? [{ name: level.text, fill: "var(--ink)", isLine: true }] : [];
+  const ofLevel = level ? [{ name: level.text, fill: "var(--ink)", of: "limit" }] : [];
   return { ...forest(rows, options, width), legend: [...(all.length > 1 ? ofKinds : []), ...ofLevel] };
 }
 

@@ -96,7 +96,9 @@ export function series(data: Series, width: number, height: number, chosen?: Ran
       levelText(level.text, [left, right], at - top < ABOVE ? at + 14 : at - 5, dots),
     );
   }
-  for (const line of data.lines) {
+  // Where lines have one place, the one that the chart is about is seen.
+  const isOwn = ({ tone }: Line) => Number(tone === "own");
+  for (const line of [...data.lines].sort((one, other) => isOwn(one) - isOwn(other))) {
     shapes.push(...lineShapes(line, x, y, [left, right, top, bottom], within));
   }
   if (isLabelled) {

@@ -15,7 +15,7 @@ import { isEnd } from "./api";
 import { charts, recent, recent_s, type Course } from "./course";
 import { curveCharts } from "./curve";
 import { shownOf, type Live } from "./state";
-import { numbers, title, USABLE } from "./words";
+import { aboutP99, numbers, title, USABLE } from "./words";
 
 const HEIGHT = 210;
 
@@ -57,7 +57,7 @@ export function JobView({ live, job, result, heading, stop, onFocus }: JobProps)
         </p>
       )}
       {live.isLost && <p class="wrong">The server does not answer. The page tries again; the job continues without it.</p>}
-      <End job={job} />
+      <End job={job} usable={result?.verdict?.usable} />
       {result !== undefined && <Checked result={result} />}
       {!isEnd(job) && (
         <p class="act">
@@ -97,6 +97,7 @@ export function JobView({ live, job, result, heading, stop, onFocus }: JobProps)
             ))}
           </div>
           <p class="note">
+            {aboutP99(progress)}
             {isEnd(job)
               ? "The charts have the live numbers of each half second, which are not checked: the result is."
               : `Numbers are those of the last half second, errors those since the warm-up. ${aboutLines(shown.course)}Bytes are those of the bodies of complete responses. These numbers are not checked: the result is.`}
@@ -201,14 +202,18 @@ function Lines({ lines }: { lines: readonly string[] }) {
   );
 }
 
-/** How a job ended, and where its result is. */
-function End({ job }: { job: Job }) {
+/** How a job ended, what may be used of its result once that is there, and where it is. */
+function End({ job, usable }: { job: Job; usable: string | undefined }) {
   if (!isEnd(job)) {
     return null;
   }
   return (
     <>
-      {job.verdict !== null && <VerdictLine verdict={job.verdict}>{sentence(capitalised(USABLE[job.verdict]))}</VerdictLine>}
+      {job.verdict !== null && (
+        <VerdictLine verdict={job.verdict}>
+          <Words text={sentence(capitalised(usable ?? USABLE[job.verdict]))} />
+        </VerdictLine>
+      )}
       {job.problem !== null && (
         <p class="wrong">
           <Words text={sentence(capitalised(job.problem))} />

@@ -62,6 +62,14 @@ export function numbers(progress: Progress): [name: string, value: string][] {
   ];
 }
 
+/** At lower rates, fewer than ten responses of half a second are above their p99. */
+const RATE_OF_P99 = 2000;
+
+/** What to know of a live p99 of few responses; nothing of many. */
+export function aboutP99({ rate }: Pick<Progress, "rate">): string {
+  return rate > 0 && rate < RATE_OF_P99 ? "Fewer than ten responses of half a second are above their p99, so it varies by chance. " : "";
+}
+
 /** Bytes per second, in kB/s or MB/s. */
 function byteRate(bytes_per_s: number): string {
   return bytes_per_s < 1e6 ? `${plain(bytes_per_s / 1e3)} kB/s` : `${plain(bytes_per_s / 1e6)} MB/s`;

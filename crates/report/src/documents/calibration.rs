@@ -27,6 +27,7 @@ pub fn calibration(result: &CalibrationResult) -> Document {
     document.next = Some(next(result));
     document.sections.extend((!result.tried.is_empty()).then(|| Section::folded(rates(result))));
     document.sections.extend(result.speeds.as_ref().map(|of| Section::of_table(speeds(of))));
+    document.sections.extend(terms(result));
     document.sections.extend(result.experiments.iter().map(experiment));
     document.sections.extend(Section::of_lines("Recorder", vec![recorder(result)]));
     document.sections.extend(environment::section(&result.environment, &result.program));
@@ -156,6 +157,19 @@ fn speeds(speeds: &MachineSpeeds) -> Table {
         speeds.repetitions
     );
     Table::new(title, "operation", columns, speeds.speeds.iter().map(row)).without_empty_columns()
+}
+
+/// The meaning of the numbers of experiments; none without experiments.
+fn terms(result: &CalibrationResult) -> Option<Section> {
+    let all = [
+        "reported: as a load reports it; true: of the times that the origin gave these requests",
+        "analytic: of the distribution that these times were drawn from, by theory",
+        "holds: the reported value is a lower bound, because requests did not finish, and the true one is not below it",
+        "a quantile that is not stated lies between two values of its experiment, or has too few requests above it",
+    ];
+    let lines: Vec<String> =
+        if result.experiments.is_empty() { Vec::new() } else { all.map(str::to_owned).into() };
+    Section::of_lines("Terms of the experiments", lines)
 }
 
 /// The quantiles of an experiment.

@@ -53,7 +53,7 @@ pub fn crosscheck(result: &CrosscheckResult) -> Document {
     document.table = Some(ratios(result));
     document.plots.extend(charts::charts(result));
     document.notes = added(result).into_iter().chain(failures(result)).collect();
-    if result.compares_nothing() {
+    if result.compares_nothing() && !result.left_out.is_empty() {
         document
             .notes
             .push(format!("each load generator that did not run, with the reason, is {IN_DETAILS}"));
@@ -89,13 +89,13 @@ fn usable(result: &CrosscheckResult) -> String {
     if parts.is_empty() { "every run of every tool ended".to_owned() } else { parts.join("; ") }
 }
 
-/// Returns the error in p99 of hoptax and of the other tools, after a sentence that nothing was compared if that is so.
+/// Returns the errors of hoptax, and p99 of the other tools, after a sentence that nothing was compared if that is so.
 fn answer(result: &CrosscheckResult) -> Vec<String> {
-    let [p99, _] = QUANTILES;
-    let of = |is_own: bool| {
+    let [p99, p50] = QUANTILES;
+    let of = |quantile: &Quantile, is_own: bool| {
         let tools = result.scenarios.iter().flat_map(|scenario| &scenario.tools);
         let ratios =
-            tools.filter(|tool| (tool.tool == OWN) == is_own).filter_map(|tool| p99.ratio(&tool.runs));
+            tools.filter(|tool| (tool.tool == OWN) == is_own).filter_map(|tool| quantile.ratio(&tool.runs));
         ratios.fold(None, |ends: Option<(f64, f64)>, ratio| {
             let (low, high) = ends.unwrap_or((ratio, ratio));
             Some((low.min(ratio), high.max(ratio)))
@@ -105,8 +105,13 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
         let (low, high) = (multiple(low), multiple(high));
         if low == high { format!("{low} times") } else { format!("{low} to {high} times") }
     };
+    let error = |quantile: &Quantile| {
+        let (low, high) = of(quantile, true)?;
+        let error = (low - 1.0).abs().max((high - 1.0).abs());
+        Some(grouped(100.0 * error.max(LEAST_ERROR), 1))
+    };
     let count = counted(result.scenarios.len() as u64, "scenario");
-    let own = of(true).map_or_else(
+    let own = error(&p99).map_or_else(
         || {
             let why = match withheld_by(&result.scenarios) {
                 Some(checks) => format!("withheld by {checks}"),
@@ -114,13 +119,16 @@ fn answer(result: &CrosscheckResult) -> Vec<String> {
             };
             format!("In {count}, {OWN} reports no p99: {why}")
         },
-        |(low, high)| {
-            let error = (low - 1.0).abs().max((high - 1.0).abs());
-            let percent = grouped(100.0 * error.max(LEAST_ERROR), 1);
-            format!("In {count}, the p99 that {OWN} reports differs from the truth by at most {percent} %")
+        |percent| {
+            let middle =
+                error(&p50).map_or_else(String::new, |most| format!(", and its p50 by at most {most} %"));
+            format!(
+                "In {count}, the p99 that {OWN} reports differs from the truth by at most {percent} %{middle}"
+            )
         },
     );
-    let others = of(false).map(|ends| format!("Other load generators report {} the true p99", range(ends)));
+    let others =
+        of(&p99, false).map(|ends| format!("Other load generators report {} the true p99", range(ends)));
     let alone = result.compares_nothing();
     let alone = alone.then(|| "Nothing was compared, because only one load generator ran".to_owned());
     alone.into_iter().chain(std::iter::once(own)).chain(others).collect()
@@ -296,6 +304,9 @@ fn method(result: &CrosscheckResult) -> Vec<String> {
              truth is the known time; without one, the seen time if it is at least {} us",
             grouped(WAY_US, 0)
         ),
+        "gap: from one arrival at the server to the next; in bursts: gaps below a tenth of the mean; variation: of gaps, 0 for even arrivals \
+         and 1 for Poisson arrivals"
+            .to_owned(),
     ]
 }
 
@@ -383,6 +394,12 @@ mod tests {
         });
         assert!(alone.trim_start().starts_with("Nothing was compared, because only one load"), "{alone}");
         assert!(alone.contains("\ncaution: nothing was compared"), "{alone}");
+        assert!(alone.contains("each load generator that did not run"), "{alone}");
+        let chosen = text(|result| {
+            result.scenarios.iter_mut().for_each(|scenario| scenario.tools.truncate(1));
+            result.left_out.clear();
+        });
+        assert!(!chosen.contains("each load generator that did not run"), "no reason is there: {chosen}");
     }
 
     #[test]

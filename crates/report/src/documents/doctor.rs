@@ -3,7 +3,7 @@
 use hoptax_result::{Ability, CalibrationBody, DoctorResult, Extent, Verdict};
 use hoptax_text::list::listed;
 
-use crate::document::{Document, Judgement, Next, Section};
+use crate::document::{Document, Judgement, Next};
 use crate::environment;
 use crate::numbers::counted;
 use crate::table::{Cell, Column, Row, Table};
@@ -17,10 +17,8 @@ pub fn doctor(result: &DoctorResult) -> Document {
     document.table = Some(Table::new("measurements on this machine", "measurement", columns, rows));
     document.verdict = Some(Judgement { verdict: result.verdict, usable: usable(result) });
     // The findings have the same words, with ids that no check explains.
-    let reasons: Vec<String> = result.reasons().into_iter().map(|reason| reason.text.clone()).collect();
-    document.notes = reasons.iter().map(|reason| capitalised(reason)).collect();
+    document.notes = result.reasons().into_iter().map(|reason| capitalised(&reason.text)).collect();
     document.next = next(result);
-    document.sections.extend(Section::of_sentences("Reasons, and what to change", &reasons));
     document.sections.extend(environment::section(&result.environment, &result.program));
     document
 }
@@ -126,6 +124,8 @@ mod tests {
             assert!(screen.contains(words), "{words}: {screen}");
         }
         assert_eq!(screen.matches("The host takes 3 %").count(), 1, "{screen}");
+        let details = terminal::details(&doctor(&diagnosed), STYLE);
+        assert_eq!(details.matches("The host takes 3 %").count(), 1, "{details}");
         assert!(screen.contains("next: hoptax trust calibrate"), "{screen}");
         assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     }

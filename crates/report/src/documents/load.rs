@@ -32,6 +32,8 @@ use crate::table::{Cell, Column, Row, Table};
 use crate::{account, environment, words};
 use cells::{cell, rate};
 
+const US_PER_MS: f64 = 1_000.0;
+
 pub(super) use charts::{by_percentile, response_curve};
 
 /// The document of a load whose other options are unknown.
@@ -104,10 +106,12 @@ fn answer(result: &LoadResult) -> Vec<String> {
     let requests = if let Some(imported) = &result.imported {
         imported::answer(result, imported)
     } else {
-        // A closed loop plans no requests, because it sends the next one after a response.
-        let (all, planned) = match result.plan.loop_ {
-            Loop::Open => (book.planned, " planned"),
-            Loop::Closed => (book.sent, ""),
+        // A closed loop plans no requests, because it sends the next one after a response. The plan of a load that was interrupted had more
+        // than the book counts.
+        let (all, planned, due) = match (result.plan.loop_, result.ended_by) {
+            (Loop::Open, EndedBy::Interrupt) => (book.planned, "", " due before the interruption"),
+            (Loop::Open, _) => (book.planned, " planned", ""),
+            (Loop::Closed, _) => (book.sent, "", ""),
         };
         let arrivals = heading::arrivals(result).unwrap_or_default();
         let of_parts = match &result.agents {
@@ -117,7 +121,7 @@ fn answer(result: &LoadResult) -> Vec<String> {
         let of_parts = of_parts.unwrap_or_default();
         let were = if book.answered == 1 { "was" } else { "were" };
         format!(
-            "{} of {}{planned} requests{of_parts} {were} answered{rate}{arrivals}",
+            "{} of {}{planned} requests{of_parts}{due} {were} answered{rate}{arrivals}",
             count(book.answered),
             count(all)
         )
@@ -210,9 +214,9 @@ fn generator(result: &LoadResult) -> Option<String> {
     let generator = &result.generator;
     result.imported.is_none().then(|| {
         format!(
-            "generator: {} s of CPU, {} us of run delay in {} s",
+            "generator: {} s of CPU, {} ms of waiting for a processor in {} s",
             grouped(generator.cpu_seconds, 2),
-            grouped(generator.run_delay_us, 0),
+            grouped(generator.run_delay_us / US_PER_MS, 1),
             grouped(generator.wall_seconds, 2)
         )
     })

@@ -371,12 +371,14 @@ fn notes(result: &StudyResult, rows: &[Row<'_>]) -> Vec<String> {
     notes
 }
 
-/// The costs of all arms, in every measure and under every load; none without a number.
+/// The costs of all arms, in every measure and under every load, below the meaning of their intervals; none without a number.
 fn plots(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Section> {
-    let costs = all_costs(result, rows);
-    let section =
-        |costs| Section::new("Cost of each arm per request", vec![Block::chart(Chart::Costs(costs))]);
-    costs.map(section).into_iter().collect()
+    let meaning = words::half_width(result).map(Block::Note);
+    let section = |costs| {
+        let chart = Block::chart(Chart::Costs(costs));
+        Section::new("Cost of each arm per request", meaning.into_iter().chain([chart]).collect())
+    };
+    all_costs(result, rows).map(section).into_iter().collect()
 }
 
 fn sections(result: &StudyResult, sides: Vec<Table>) -> Vec<Section> {

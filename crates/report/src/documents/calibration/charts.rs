@@ -12,10 +12,15 @@ use crate::quantity::Quantity;
 
 /// The sections of the charts; those without numbers are left out.
 pub(super) fn charts(result: &CalibrationResult) -> Vec<Section> {
-    let note = "Send lag: how much later than planned a request is sent. Response times are those of an origin that responds at once: \
-                what the machine adds to every time. Dashed, vertical: the highest rate that is sent on time.";
-    let rates = Section::of_charts("Times by rate", note, by_rate(result).map(Chart::Series));
-    let note = "Measured minus true response time of single requests. Point: the median. Line: from the smallest error to p99.";
+    let is_marked = result.ceiling.is_some();
+    let ceiling = if is_marked { " Dashed, vertical: the highest rate that is sent on time." } else { "" };
+    let note = format!(
+        "Send lag: how much later than planned a request is sent. Response times are those of an origin that responds at once: what the \
+         machine adds to every time. Each rate is a short trial of its own, so its times are not exactly those of the answer.{ceiling}"
+    );
+    let rates = Section::of_charts("Times by rate", &note, by_rate(result).map(Chart::Series));
+    let note = "Measured minus true response time of single requests. Point: the median. Line: from the smallest error to p99. Arrow: \
+                p99 is beyond the axis.";
     let errors = Intervals::new(
         "error of each response time",
         "measured minus true response time, us",
@@ -66,9 +71,14 @@ fn error(experiment: &Experiment) -> Option<IntervalRow> {
 mod tests {
     use super::super::tests::result;
     use super::*;
+    use crate::document::Block;
 
     #[test]
     fn a_calibration_draws_its_rates_with_the_limit_and_the_errors_of_its_experiments() {
+        let note = |result: &CalibrationResult| match &charts(result)[0].blocks[0] {
+            Block::Note(note) => note.clone(),
+            other => panic!("no note: {other:?}"),
+        };
         let mut result = result();
         let chart = by_rate(&result).unwrap();
         let lines: Vec<(&str, usize)> =
@@ -79,7 +89,9 @@ mod tests {
         // An experiment without an error has no row.
         result.experiments.remove(0);
         assert_eq!(charts(&result).len(), 1);
+        assert!(note(&result).contains("Dashed, vertical"));
         (result.ceiling, result.experiments) = (None, Vec::new());
+        assert!(!note(&result).contains("Dashed, vertical"), "no such line is drawn");
         assert!(by_rate(&result).unwrap().marks.is_empty());
         result.tried.truncate(1);
         assert!(charts(&result).is_empty());

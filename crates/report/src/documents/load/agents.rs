@@ -18,7 +18,7 @@ pub(super) fn section(agents: &Agents) -> Section {
     let mut header = vec![
         "agent",
         "outcome",
-        "share",
+        "part",
         "sent",
         "answered",
         "send lag p99 us",
@@ -33,7 +33,7 @@ pub(super) fn section(agents: &Agents) -> Section {
         let verdict = agent.verdict.map_or_else(String::new, |verdict| format!(", {}", verdict.as_str()));
         let mut cells = vec![
             format!("{}{verdict}", agent.outcome.as_str()),
-            or_dash(agent.index.map(|index| index.to_string())),
+            or_dash(agent.index.map(|index| format!("{} of {}", index + 1, agents.shares()))),
             count(agent.sent),
             count(agent.answered),
             time(agent.send_lag_p99_us),
@@ -67,9 +67,11 @@ mod tests {
 
     #[test]
     fn the_outcome_is_always_there_and_throttled_periods_are_dropped_first() {
-        let section = section(&Agents { all: vec![Agent::default()], ..Agents::default() });
+        let all = vec![Agent { index: Some(0), ..Agent::default() }];
+        let section = section(&Agents { all, ..Agents::default() });
         let Some(Block::Table(table)) = section.blocks.last() else { panic!("no table") };
         assert_eq!((table.columns[0].heading.as_str(), table.columns[0].priority), ("outcome", 0));
+        assert_eq!(table.texts(0)[1], "1 of 1");
         let dropped = table.columns.iter().max_by_key(|column| column.priority).unwrap();
         assert_eq!(dropped.heading, "throttled");
     }

@@ -63,7 +63,8 @@ fn times(result: &LoadResult) -> Option<Section> {
     let missing = missing(result, is_drawn);
     let note = "Of answered requests. Response time is counted from the intended start of a request, and includes the send lag: \
                 the wait until it was sent. Service time is counted from the send. A curve ends where its quantiles are only bounded or \
-                withheld. Bounds are dashed; one without a second end reaches the edge of the chart.";
+                withheld. A solid upright line is a 95 % interval. Bounds are dashed; one without a second end reaches the edge of the \
+                chart.";
     let note = curves.is_some().then(|| Block::Note(note.to_owned()));
     let chart = curves.map(|curves| Block::chart(Chart::Series(curves)));
     let blocks: Vec<Block> = note.into_iter().chain(missing.map(Block::Note)).chain(chart).collect();

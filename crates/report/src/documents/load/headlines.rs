@@ -92,7 +92,8 @@ fn unanswered(result: &LoadResult) -> Headline {
     Headline::number(NAME, Quantity::point(share, "%", Form::Level), Some(note))
 }
 
-/// Returns the reason why a number is unknown: the finding that withholds it, or else the first failed check.
+/// Returns the reason why a number is unknown: the first clause of the finding that withholds it, or else of the first failed check. The
+/// findings have the whole of it.
 fn reason(result: &LoadResult, is_it: impl Fn(&str) -> bool) -> String {
     if result.book.is_empty() {
         return "no request was measured".to_owned();
@@ -104,7 +105,8 @@ fn reason(result: &LoadResult, is_it: impl Fn(&str) -> bool) -> String {
     let failed = |finding: &&Finding| finding.severity == Severity::Fail;
     let found = result.findings.iter().find(withholds);
     let found = found.or_else(|| result.findings.iter().find(failed));
-    found.map_or_else(|| "the result does not state it".to_owned(), |finding| finding.message.clone())
+    let clause = |finding: &Finding| finding.message.split("; ").next().unwrap_or_default().to_owned();
+    found.map_or_else(|| "the result does not state it".to_owned(), clause)
 }
 
 #[cfg(test)]
@@ -149,7 +151,8 @@ mod tests {
         result.latency.response.p99_us = None;
         result.bounds.response = hoptax_result::LatencyBounds::default();
         let about = |number: &str, message: &str| finding(Severity::Fail, message).about(&[number]);
-        result.findings = vec![about("p99", "too few responses"), about("rates", "the load swung")];
+        result.findings =
+            vec![about("p99", "too few responses; p99 is not known"), about("rates", "the load swung")];
         let texts = texts(&load(&result));
         assert!(texts[0].starts_with("answered: not known: the load swung"), "{texts:?}");
         assert!(texts[1].contains('±'), "{texts:?}");

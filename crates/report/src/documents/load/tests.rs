@@ -60,6 +60,20 @@ fn a_load_that_is_interrupted_before_its_first_measured_request_has_no_counts() 
 }
 
 #[test]
+fn a_load_that_is_interrupted_does_not_say_that_its_whole_plan_was_answered() {
+    let mut result = fixture::load();
+    (result.ended_by, result.recorded_s) = (EndedBy::Interrupt, 5.2);
+    (result.book.planned, result.book.answered) = (1_036, 1_035);
+    let answer = load(&result).answer.remove(0);
+    assert!(
+        answer.starts_with("1,035 of 1,036 requests due before the interruption were answered"),
+        "{answer}"
+    );
+    result.plan.loop_ = Loop::Closed;
+    assert!(!load(&result).answer[0].contains("due before"), "a closed loop plans no requests");
+}
+
+#[test]
 fn one_answered_request_is_singular() {
     let mut result = fixture::load();
     (result.book.planned, result.book.answered) = (1, 1);

@@ -68,7 +68,7 @@ fn curve(title: &str, y: Axis, values: &[f64]) -> Option<Series> {
     let steps = values.len().checked_sub(1).filter(|steps| *steps > 0)?;
     let point = |(step, value): (usize, &f64)| Point::at(PERCENT * step as f64 / steps as f64, Some(*value));
     let lines = vec![Line::joined(title, Tone::Own, values.iter().enumerate().map(point).collect())];
-    let x = Axis::linear("share of the connections with at most as many or as much, %", "%");
+    let x = Axis::linear("share of the connections with at most this value, %", "%");
     let x = Axis { highest: Some(PERCENT), ..x };
     let y = y.on(scale(&lines)?);
     Some(Series::new(title, x, y, lines))
