@@ -354,6 +354,8 @@ mod tests {
         let Exported { line, note } = runs.export("1", &out).unwrap();
         assert!(line.starts_with("run 1: ") && line.ends_with(&format!(" in {}", out.display())), "{line}");
         assert_eq!(note, None);
+        let refused = runs.export("1", &store).unwrap_err().to_string();
+        assert!(refused.ends_with("store.sqlite`: it is a file: name a folder"), "{refused}");
         let compacted = runs.compact().unwrap();
         assert!(compacted.starts_with(&format!("{}: ", store.display())), "{compacted}");
         assert_eq!(runs.label("1", "nightly", false).unwrap(), 1);
