@@ -68,7 +68,11 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
             sustained(result)
         );
         let measured = Measured::percent(share, min);
-        vec![if is_as_requested(result, share, min) {
+        let is_as_requested = is_as_requested(result, share, min);
+        vec![if is_as_requested && book.sent == 0 {
+            let advice = "all requests were skipped as requested: lower the rate, or raise `--connections`";
+            Finding::new("offered", Severity::Fail, measured, sentence, advice)
+        } else if is_as_requested {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             Finding::new("offered", Severity::Warn, measured, sentence, advice)
         } else {
@@ -260,7 +264,7 @@ fn advice_on_closing(result: &LoadResult) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{EndedBy, LoadResult, Severity};
+    use hoptax_result::{EndedBy, LoadResult, Severity, Verdict};
 
     use crate::load::tests::fired;
 
@@ -308,6 +312,17 @@ mod tests {
             result.plan.when_busy = "skip".to_owned();
         };
         assert_eq!(fired("offered", other).0, Some(Severity::Fail), "these were not skipped");
+    }
+
+    #[test]
+    fn a_load_whose_requests_were_all_skipped_on_request_is_void() {
+        let (severity, result) = fired("offered", |result| {
+            let planned = result.book.planned;
+            result.book = hoptax_result::Book { planned, unsent: planned, ..Default::default() };
+            result.unsent.insert("busy".to_owned(), planned);
+            result.plan.when_busy = "skip".to_owned();
+        });
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
     }
 
     #[test]
