@@ -2,6 +2,7 @@
 
 use hoptax_result::{
     EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window, count, counted, grouped, percent,
+    why_unsent,
 };
 
 use super::limits::{Ends, bound_by};
@@ -58,8 +59,9 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         if share >= min {
             return too_slow(result, min).into_iter().collect();
         }
-        let reasons: Vec<String> =
-            result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number))).collect();
+        let of_reason =
+            |(reason, number): (&String, &u64)| format!("{} ({})", count(*number), why_unsent(reason));
+        let reasons: Vec<String> = result.unsent.iter().map(of_reason).collect();
         let unsent = if reasons.is_empty() { count(book.unsent) } else { reasons.join(", ") };
         let sentence = format!(
             "unsent: {unsent}; sent: {} of {} planned requests{}",
@@ -293,6 +295,7 @@ mod tests {
         let found = result.findings.iter().find(|finding| finding.id == "offered").unwrap();
         let expected = "sent: 0.0 % of 200,000 planned requests; the subject answered 98/s from the start of the warm-up on";
         assert!(found.message.ends_with(expected), "{}", found.message);
+        assert!(found.message.starts_with("unsent: 200,000 (at the end); "), "{}", found.message);
         assert!(
             found.advice.contains("lower the rate to below 98/s or raise `--connections`"),
             "{}",
