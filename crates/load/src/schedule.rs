@@ -37,6 +37,11 @@ pub enum ArrivalsError {
     /// Unknown arrival process.
     #[error("must be `uniform`, `poisson`, `jitter=10%`, `burst=8` or `trace=FILE`")]
     Word,
+    /// A trace where only a process can be, which takes any rate.
+    #[error(
+        "a trace has its own rate, and the arrivals must fit any: `uniform`, `poisson`, `jitter=10%` or `burst=8`"
+    )]
+    Trace,
     /// Jitter out of range.
     #[error("jitter must be above 0 % and at most 50 % of the gap, such as `jitter=10%`")]
     Jitter,
@@ -65,6 +70,7 @@ impl FromStr for Arrivals {
                 let size = value.parse().ok().filter(|size| (1..=1_000_000).contains(size));
                 size.map(Self::Burst).ok_or(ArrivalsError::Burst)
             }
+            Some(("trace", file)) if !file.is_empty() => Err(ArrivalsError::Trace),
             _ => Err(ArrivalsError::Word),
         }
     }
@@ -282,6 +288,8 @@ mod tests {
         assert_eq!("jitter=0.1".parse::<Arrivals>(), Err(ArrivalsError::Jitter));
         assert_eq!("burst=0".parse::<Arrivals>(), Err(ArrivalsError::Burst));
         assert_eq!("posson".parse::<Arrivals>(), Err(ArrivalsError::Word));
+        assert_eq!("trace=".parse::<Arrivals>(), Err(ArrivalsError::Word), "it names no file");
+        assert_eq!("trace=a".parse::<Arrivals>(), Err(ArrivalsError::Trace));
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub use load::{
     LoadBounds, LoadHistograms, LoadInterval, LoadPlan, LoadRate, LoadResult, Lookups, Loop, Loosened,
     LowerBounds, Merged, MergedRun, Mode, NamedRequests, NetworkPlan, Outliers, Pacing, Percentile,
     PlanShare, ProcessAccount, QuantileIntervals, Range, RequestHistograms, RequestPhase, RunLeftOut, Stage,
-    TimeBounds, TimeOf, TlsResult, Waiting, Window, Within,
+    TimeBounds, TimeOf, TlsResult, Waiting, Window, Within, why_unsent,
 };
 pub use machine::{Lateness, MachineProbe, NeverHaltedBy, UsedByOthers, WakeUps};
 pub use measures::{MeasureDefinition, RoundMeasure, RoundNumbers};

@@ -246,6 +246,16 @@ pub struct LoadBody {
 /// Its report.
 pub type LoadResult = Report<LoadBody>;
 
+/// Returns the reason why a request was not sent, a key of [`LoadBody::unsent`], as words.
+pub fn why_unsent(reason: &str) -> &str {
+    match reason {
+        "busy" => "no connection was free",
+        "late" => "too late",
+        "end" => "at the end",
+        other => other,
+    }
+}
+
 impl Body for LoadBody {
     const FORMAT: &'static str = "hoptax.load/2";
     type Environment = Environment;

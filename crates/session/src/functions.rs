@@ -103,6 +103,9 @@ fn found<'a>(catalogue: &'a Catalogue, id: &str) -> Result<&'a Function, Failure
     Ok(function)
 }
 
+/// What stands for a number that a check withholds.
+const WITHHELD: &str = "withheld";
+
 /// The price of a function: each number with its interval or its bounds, or the word that it is withheld.
 pub(crate) struct Price {
     /// CPU time, as a share of plain proxying.
@@ -119,7 +122,7 @@ impl Price {
         let written = |measure: CostMeasure, write: fn(&Interval) -> String, unit: &str| {
             let Some(cost) = measure.interval(&arm.cost) else {
                 let bounds = bounds_of_cost(arm, measure).map(|bounds| bounds + unit);
-                return bounds.unwrap_or_else(|| "withheld".to_owned());
+                return bounds.unwrap_or_else(|| WITHHELD.to_owned());
             };
             write(&cost) + if arm.cost.uncertain_signs.contains(&measure) { UNCERTAIN_SIGN } else { "" }
         };
@@ -160,6 +163,11 @@ pub(crate) fn circumstances(list: &StudyResult) -> String {
     format!("Envoy {version}, {}, {}{loads}", environment.cpu_model, environment.started_at)
 }
 
+/// A number of a price in us, with its unit.
+fn in_us(number: &str) -> String {
+    if number == WITHHELD { number.to_owned() } else { format!("{number} us") }
+}
+
 /// Listed price of a function, one line for each arm.
 fn price(list: &StudyResult, id: &str) -> String {
     let arms = listed_arms(list, id);
@@ -172,7 +180,12 @@ fn price(list: &StudyResult, id: &str) -> String {
     );
     for arm in arms {
         let Price { cpu_share, cpu_us, p50_us } = Price::from_arm(arm);
-        let _ = write!(text, "  {}: CPU {cpu_share} ({cpu_us} us), p50 {p50_us} us", arm.id);
+        let of_cpu = if cpu_share == WITHHELD && cpu_us == WITHHELD {
+            cpu_us
+        } else {
+            format!("{cpu_share} ({})", in_us(&cpu_us))
+        };
+        let _ = write!(text, "  {}: CPU {of_cpu}, p50 {}", arm.id, in_us(&p50_us));
         if let Some(companion) = &arm.companion_cpu_us_per_request {
             let _ = write!(text, ", and {} us of the companion's CPU", grouped(companion.estimate, 1));
         }
@@ -283,7 +296,11 @@ pub(crate) mod tests {
         lua.bounds.0.extend(bound(CostMeasure::CpuShare, Some(-0.05), Some(0.3)));
         lua.bounds.0.extend(bound(CostMeasure::CpuUs, None, Some(12.34)));
         let text = price(&list, "lua");
-        assert!(text.contains("  lua: CPU -5 to +30 % (≤ +12.4 us), p50 withheld us"), "{text}");
+        assert!(text.contains("  lua: CPU -5 to +30 % (≤ +12.4 us), p50 withheld"), "{text}");
+        let lua = list.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
+        lua.bounds.0.clear();
+        let text = price(&list, "lua");
+        assert!(text.contains("  lua: CPU withheld, p50 withheld") && !text.contains("withheld us"), "{text}");
     }
 
     #[test]

@@ -156,7 +156,10 @@ impl<'a> Runs<'a> {
     /// When there is no such run, or the store cannot be written.
     pub fn remove(&self, names: &[String]) -> Result<Vec<i64>, Failure> {
         self.with(|store| {
-            let ids = resolved(store, names)?;
+            let mut ids = resolved(store, names)?;
+            // A run that is named twice, as by its number and its label, is removed once.
+            let mut removed = BTreeSet::new();
+            ids.retain(|id| removed.insert(*id));
             ids.iter().try_for_each(|id| store.remove(*id))?;
             Ok(ids)
         })
@@ -351,6 +354,8 @@ mod tests {
         let Exported { line, note } = runs.export("1", &out).unwrap();
         assert!(line.starts_with("run 1: ") && line.ends_with(&format!(" in {}", out.display())), "{line}");
         assert_eq!(note, None);
+        let refused = runs.export("1", &store).unwrap_err().to_string();
+        assert!(refused.ends_with("store.sqlite`: it is a file: name a folder"), "{refused}");
         let compacted = runs.compact().unwrap();
         assert!(compacted.starts_with(&format!("{}: ", store.display())), "{compacted}");
         assert_eq!(runs.label("1", "nightly", false).unwrap(), 1);
@@ -359,7 +364,7 @@ mod tests {
         assert_eq!(refused, "run 1 has no label `nightly`");
         assert!(runs.remove(&["1".to_owned(), "2".to_owned()]).is_err());
         assert_eq!(runs.list(&Filter::default()).unwrap().runs.len(), 1);
-        assert_eq!(runs.remove(&["1".to_owned()]).unwrap(), [1]);
+        assert_eq!(runs.remove(&["1".to_owned(), "1".to_owned()]).unwrap(), [1], "it is removed once");
         assert!(runs.list(&Filter::default()).unwrap().runs.is_empty());
     }
 }

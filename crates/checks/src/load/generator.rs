@@ -115,6 +115,9 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
             .fold(0.0, f64::max);
         severity_above(worst, limits.value(&thresholds::RUN_DELAY), limits.value(&thresholds::RUN_DELAY_FAIL))
             .map(|(severity, threshold)| {
+                let waited_ms = worst * generator.wall_seconds * 1e3;
+                // Of a load of a few requests, the wait is less than a millisecond.
+                let decimals = if waited_ms < 10.0 { 2 } else { 0 };
                 weighed(result, severity, |severity, then| {
                     Finding::new(
                         "run-delay",
@@ -122,7 +125,7 @@ pub(super) const RUN_DELAY: Check<LoadResult> = Check {
                         Measured::percent(worst, threshold),
                         format!(
                             "a worker waited {} ms for a processor, {} of the time",
-                            grouped(worst * generator.wall_seconds * 1e3, 0),
+                            grouped(waited_ms, decimals),
                             percent(worst, 1)
                         ),
                         &format!(
@@ -169,6 +172,16 @@ mod tests {
         assert_eq!(starved(90_000.0), None);
         assert_eq!(starved(200_000.0), Some(Severity::Warn));
         assert_eq!(starved(2_000_000.0), Some(Severity::Fail));
+    }
+
+    #[test]
+    fn a_short_wait_is_not_said_to_be_none() {
+        let (_, result) = fired("run-delay", |result| {
+            result.generator.wall_seconds = 0.01;
+            result.generator.workers[0].run_delay_us = 200.0;
+        });
+        let found = result.findings.iter().find(|finding| finding.id == "run-delay").unwrap();
+        assert_eq!(found.message, "a worker waited 0.20 ms for a processor, 2.0 % of the time");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use hoptax_result::{
     EndedBy, Finding, LoadResult, Loop, Measured, Severity, Window, count, counted, grouped, percent,
+    why_unsent,
 };
 
 use super::limits::{Ends, bound_by};
@@ -58,8 +59,9 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
         if share >= min {
             return too_slow(result, min).into_iter().collect();
         }
-        let reasons: Vec<String> =
-            result.unsent.iter().map(|(reason, number)| format!("{} {reason}", count(*number))).collect();
+        let of_reason =
+            |(reason, number): (&String, &u64)| format!("{} ({})", count(*number), why_unsent(reason));
+        let reasons: Vec<String> = result.unsent.iter().map(of_reason).collect();
         let unsent = if reasons.is_empty() { count(book.unsent) } else { reasons.join(", ") };
         let sentence = format!(
             "unsent: {unsent}; sent: {} of {} planned requests{}",
@@ -68,7 +70,11 @@ pub(super) const OFFERED: Check<LoadResult> = Check {
             sustained(result)
         );
         let measured = Measured::percent(share, min);
-        vec![if is_as_requested(result, share, min) {
+        let is_as_requested = is_as_requested(result, share, min);
+        vec![if is_as_requested && book.sent == 0 {
+            let advice = "all requests were skipped as requested: lower the rate, or raise `--connections`";
+            Finding::new("offered", Severity::Fail, measured, sentence, advice)
+        } else if is_as_requested {
             let advice = "requests were skipped as requested: the numbers cover the sent requests only";
             Finding::new("offered", Severity::Warn, measured, sentence, advice)
         } else {
@@ -260,7 +266,7 @@ fn advice_on_closing(result: &LoadResult) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use hoptax_result::{EndedBy, LoadResult, Severity};
+    use hoptax_result::{EndedBy, LoadResult, Severity, Verdict};
 
     use crate::load::tests::fired;
 
@@ -289,6 +295,7 @@ mod tests {
         let found = result.findings.iter().find(|finding| finding.id == "offered").unwrap();
         let expected = "sent: 0.0 % of 200,000 planned requests; the subject answered 98/s from the start of the warm-up on";
         assert!(found.message.ends_with(expected), "{}", found.message);
+        assert!(found.message.starts_with("unsent: 200,000 (at the end); "), "{}", found.message);
         assert!(
             found.advice.contains("lower the rate to below 98/s or raise `--connections`"),
             "{}",
@@ -308,6 +315,17 @@ mod tests {
             result.plan.when_busy = "skip".to_owned();
         };
         assert_eq!(fired("offered", other).0, Some(Severity::Fail), "these were not skipped");
+    }
+
+    #[test]
+    fn a_load_whose_requests_were_all_skipped_on_request_is_void() {
+        let (severity, result) = fired("offered", |result| {
+            let planned = result.book.planned;
+            result.book = hoptax_result::Book { planned, unsent: planned, ..Default::default() };
+            result.unsent.insert("busy".to_owned(), planned);
+            result.plan.when_busy = "skip".to_owned();
+        });
+        assert_eq!((severity, result.verdict), (Some(Severity::Fail), Verdict::Void));
     }
 
     #[test]

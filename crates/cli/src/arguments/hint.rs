@@ -61,8 +61,11 @@ fn of_conflict(error: clap::Error) -> clap::Error {
     error
 }
 
-/// The error with this tip only.
+/// The error with this tip only. The usage that clap makes for an argument which it suggests is that of this argument.
 fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
+    if error.get(ContextKind::SuggestedArg).is_some() {
+        error.remove(ContextKind::Usage);
+    }
     for kind in [
         ContextKind::SuggestedSubcommand,
         ContextKind::SuggestedArg,
@@ -180,6 +183,17 @@ mod tests {
         ] {
             let error = parsed(line.split(' ')).unwrap_err().to_string();
             assert!(!error.contains("tip:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_hint_is_not_beside_the_usage_of_a_flag_that_is_only_similar() {
+        for (line, similar) in [
+            ("hoptax load --trace times.txt http://a/", "--rate"),
+            ("hoptax load --store http://a/", "--streams"),
+        ] {
+            let error = parsed(line.split(' ')).unwrap_err().to_string();
+            assert!(!error.contains(similar), "{line}: {error}");
         }
     }
 }

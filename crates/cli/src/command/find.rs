@@ -173,7 +173,7 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
         each: arguments.each,
         sweep: arguments.sweep,
     };
-    let interrupt = interrupt::listen()?;
+    let interrupt = interrupt::listen_until_result()?;
     let searched = progress::shown(|say| on_server(&load, aim, options, &interrupt, say));
     let Found { result, failure } =
         searched.map_err(|failure| without_result(failure, arguments.json.file()))?;
@@ -194,7 +194,7 @@ fn on_arms(arguments: &FindArguments, ids: &[String], options: &Options<'_>) -> 
         print::result(&arms.outline(options)?)?;
         return arms.check(options, &print::say).map(|()| Code::Success);
     }
-    let interrupt = interrupt::listen()?;
+    let interrupt = interrupt::listen_until_result()?;
     let searched = progress::shown(|say| arms.search(options, &interrupt, say));
     let Found { result, failure } =
         searched.map_err(|failure| without_result(failure, arguments.json.file()))?;

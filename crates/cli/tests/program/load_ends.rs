@@ -1,4 +1,4 @@
-//! Early ends of `hoptax load`: by an interrupt, by a backlog that cannot be sent, and by a number of requests.
+//! Early ends of `hoptax load`, and of a search: by an interrupt, by a backlog that cannot be sent, and by a number of requests.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -71,6 +71,31 @@ fn a_load_that_is_interrupted_twice_says_how_long_it_would_wait_and_that_it_has_
     assert_eq!(lines.last().as_deref(), Some("hoptax: interrupted: no result"));
     let stdout = std::io::read_to_string(load.0.stdout.take().unwrap()).unwrap();
     assert_eq!((load.0.wait().unwrap().code(), stdout.as_str()), (Some(130), ""));
+}
+
+#[test]
+fn a_search_that_is_interrupted_twice_says_that_it_has_no_result() {
+    let (report, has_request) = mpsc::channel();
+    let address = server(move |mut stream| {
+        // It never answers.
+        while stream.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {
+            let _ = report.send(());
+        }
+    });
+    let mut search = hoptax();
+    search.args(["find", "--slo", "p99<1s", "--budget", "1h", "--timeout", "10m", "-c", "1"]);
+    search.arg(format!("http://{address}/")).stdin(Stdio::null());
+    let search = search.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut search = Guarded(search.unwrap());
+    has_request.recv().unwrap();
+    // Two signals at once may arrive as one.
+    while search.0.try_wait().unwrap().is_none() {
+        search.signal("INT");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let said = search.stderr();
+    assert!(said.ends_with("hoptax: interrupted: no result\n"), "{said}");
+    assert_eq!(search.0.wait().unwrap().code(), Some(130));
 }
 
 #[test]

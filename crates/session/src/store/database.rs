@@ -300,7 +300,7 @@ impl Store {
 pub(crate) fn lock_file(path: &Path) -> Result<File, StoreError> {
     let path = lock_path(path);
     let opened = File::options().create(true).truncate(false).write(true).open(&path);
-    opened.map_err(|error| StoreError::file("open", &path, error))
+    opened.map_err(|source| StoreError::Lock { path, source })
 }
 
 fn lock_path(path: &Path) -> PathBuf {

@@ -74,6 +74,18 @@ pub enum StoreError {
         /// The cause.
         source: io::Error,
     },
+    /// The lock file beside the store cannot be opened.
+    #[error(
+        "cannot open `{}`, the lock of the store beside it, which readers need, too: {source}; name a store in a folder that you can \
+         write with --store, such as a copy",
+        path.display()
+    )]
+    Lock {
+        /// The lock file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// The path to import does not contain a run.
     #[error("`{}` cannot be imported: {why}", path.display())]
     NotARun {

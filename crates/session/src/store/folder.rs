@@ -96,6 +96,10 @@ pub(crate) fn read_result(file: &Path) -> Result<Option<RunFile>, StoreError> {
 /// When the folder has files, or a file cannot be written.
 pub(crate) fn write(folder: &Path, documents: &[RunFile]) -> Result<(), StoreError> {
     let cannot = |path: &Path, error| StoreError::file("write", path, error);
+    if folder.is_file() {
+        let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, "it is a file: name a folder");
+        return Err(cannot(folder, error));
+    }
     fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
     if !entries(folder)?.is_empty() {
         let error =

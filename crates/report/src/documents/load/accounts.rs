@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use hoptax_result::{BodyBytes, LoadResult, TlsResult};
+use hoptax_result::{BodyBytes, LoadResult, TlsResult, why_unsent};
 
-use super::flow::why_unsent;
 use super::imported;
 use crate::document::{Block, Section};
 use crate::numbers::{byte_rate, count, grouped, us};

@@ -1,6 +1,6 @@
 //! The requests of a load, from planned to answered.
 
-use hoptax_result::{LoadResult, Loop};
+use hoptax_result::{LoadResult, Loop, why_unsent};
 
 use crate::chart::{Flow, FlowPart, FlowRole};
 
@@ -47,16 +47,6 @@ pub(super) fn flow(result: &LoadResult) -> Option<Flow> {
 /// Returns the reason why a request was not sent, in a line of its own.
 pub(super) fn unsent(reason: &str) -> String {
     format!("unsent: {}", why_unsent(reason))
-}
-
-/// Returns the reason why a request was not sent, as words.
-pub(super) fn why_unsent(reason: &str) -> &str {
-    match reason {
-        "busy" => "no connection was free",
-        "late" => "too late",
-        "end" => "at the end",
-        other => other,
-    }
 }
 
 #[cfg(test)]

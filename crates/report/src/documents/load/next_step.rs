@@ -29,9 +29,12 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
     let arrivals = |usual: &[&str]| {
         option("--arrivals", plan.arrivals.as_deref().filter(|given| !usual.contains(given)))
     };
-    let times = times_longer(limiting.iter().map(|(_, finding)| *finding));
+    // A trace has its own rate and its own end, so a load of it cannot be longer.
+    let is_trace = plan.arrivals.as_deref().is_some_and(|arrivals| arrivals.starts_with("trace="));
+    let times = if is_trace { 1 } else { times_longer(limiting.iter().map(|(_, finding)| *finding)) };
     let again = |connections: u32, purpose: &str| {
-        let rate = result.rate.target.map_or_else(String::new, |rate| format!(" -q {rate}"));
+        let rate = result.rate.target.filter(|_| !is_trace);
+        let rate = rate.map_or_else(String::new, |rate| format!(" -q {rate}"));
         // With a limit of requests, the duration is that of a load which never reaches it.
         let length = match plan.request_limit {
             Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
@@ -55,6 +58,7 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
             let connections = plan.connections.saturating_mul(4).max(connections_in_use(result));
             again(connections, "has more connections for the rate")
         }
+        Remedy::Longer if is_trace => None,
         Remedy::Longer => again(plan.connections, "narrows the intervals"),
     };
     if let Some((most, finding)) = limiting.first() {
@@ -64,7 +68,8 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         };
         return limiting.iter().find_map(step).or_else(doctor);
     }
-    if !is_repeatable {
+    // A search has no trace.
+    if !is_repeatable || is_trace {
         return None;
     }
     let Known::Measured(p99_us) = result.response(TimeOf::Percentile(99.0)) else { return None };

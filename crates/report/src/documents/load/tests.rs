@@ -398,6 +398,13 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&["too-few-samples"], special), Some(same.to_owned()));
     let same = "hoptax find --slo 'p99<500us' --arrivals burst=8 -c 4 --timeout 0.5s 'http://127.0.0.1:1/'";
     assert_eq!(next_of(&[], special), Some(same.to_owned()));
+    // A trace has its own rate and its own end, and is nothing that a search could send.
+    let trace = |result: &mut LoadResult| result.plan.arrivals = Some("trace=times".to_owned());
+    let same = Some("hoptax load --arrivals trace=times -c 16 -d 10s 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples", "run-delay"], trace), same);
+    let more = Some("hoptax load --arrivals trace=times -c 64 -d 10s 'http://127.0.0.1:1/'".to_owned());
+    assert_eq!(next_of(&["too-few-samples", "offered"], trace), more);
+    assert_eq!((next_of(&["too-few-samples"], trace), next_of(&[], trace)), (None, None));
     let given = GivenOptions { of_both: " --never-halt never", of_itself: " --warmup 3s" };
     let mut result = fixture::load();
     (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);

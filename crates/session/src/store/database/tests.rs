@@ -289,6 +289,20 @@ fn a_later_version_and_other_files_are_refused_and_stay_as_they_are() {
 }
 
 #[test]
+fn a_store_whose_lock_cannot_be_opened_says_that_readers_need_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    drop(Store::open(&path).unwrap());
+    let lock = lock_path(&path);
+    fs::remove_file(&lock).unwrap();
+    // Permissions do not bind root, but no one opens a folder as a file.
+    fs::create_dir(&lock).unwrap();
+    let refused = Store::open(&path).unwrap_err().to_string();
+    let begin = format!("cannot open `{}`, the lock of the store", lock.display());
+    assert!(refused.starts_with(&begin) && refused.contains("readers need, too"), "{refused}");
+}
+
+#[test]
 fn a_folder_is_refused_with_a_file_in_it_and_gets_no_lock_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs");
