@@ -16,7 +16,7 @@ test("a number of a sentence is on one line with its interval and its unit", () 
 test("addresses of pages are parts of a text, without what ends a sentence or a list, and nothing else is an address", () => {
   const [issue, page] = ["https://github.com/envoyproxy/envoy/issues/9112", "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto#a-b"];
   expect(addressParts(`Source: ${issue}; ${page}.`)).toEqual(["Source: ", issue, "; ", page, "."]);
-  expect(addressParts(`(${issue}), docs/a.md`)).toEqual(["(", issue, "), docs/a.md"]);
+  expect(addressParts(`(${issue}), docs/README.md`)).toEqual(["(", issue, "), docs/README.md"]);
   expect(addressParts("http://127.0.0.1:8080/ and javascript:alert(1) and https://")).toHaveLength(1);
 });
 

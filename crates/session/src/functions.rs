@@ -300,7 +300,10 @@ pub(crate) mod tests {
         let lua = list.arms.iter_mut().find(|arm| arm.id == "lua").unwrap();
         lua.bounds.0.clear();
         let text = price(&list, "lua");
-        assert!(text.contains("  lua: CPU withheld, p50 withheld") && !text.contains("withheld us"), "{text}");
+        assert!(
+            text.contains("  lua: CPU withheld, p50 withheld") && !text.contains("withheld us"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -136,7 +136,10 @@ mod tests {
             price.here_us = Some(Interval::new(228.1, 171.0, 304.2));
         }
         let answer = prices(&result).answer;
-        assert!(answer[1].contains("adds most: +228 us of CPU time per request (+171 to +304)"), "{answer:?}");
+        assert!(
+            answer[1].contains("adds most: +228 us of CPU time per request (+171 to +304)"),
+            "{answer:?}"
+        );
         assert!(answer[2].starts_with("Converted prices are within a factor of 1.33 for 83 % of functions"));
     }
 
