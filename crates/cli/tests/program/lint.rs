@@ -281,7 +281,7 @@ fn findings_are_a_result_that_the_store_keeps_and_shows_and_that_has_a_page() {
     assert!(linted.stdout.ends_with(page), "{linted:?}");
     let details = in_folder(&["runs", "show", "lint.json", "--details"]);
     assert!(
-        details.stdout.contains("address-with-scheme: Envoy starts, the name never resolves"),
+        details.stdout.contains("`address-with-scheme`: Envoy starts, the name never resolves"),
         "{details:?}"
     );
     let store = ["--store", "store.db"];

@@ -127,7 +127,7 @@ fn runs_are_imported_listed_labelled_exported_and_removed() {
     runs.run(&["runs", "show", &runs.text("runs/0/study.yaml")]).fails(2, "not a hoptax result");
     let of_files = runs.run(&["runs", "show", "4"]);
     assert!(
-        of_files.stdout.contains("max_rate") && of_files.stderr.contains("run 4: history"),
+        of_files.stdout.contains("max rate") && of_files.stderr.contains("run 4: history"),
         "{of_files:?}"
     );
 
