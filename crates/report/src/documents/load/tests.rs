@@ -114,8 +114,10 @@ fn requests_that_were_sent_again_and_a_rate_that_a_backlog_hides_have_a_line() {
     result.sustained_rate = Some(0.46);
     let text = text_of(&result);
     assert!(text.contains("answered 0.5/s from the start of the warm-up on\n"), "{text}");
+    result.plan.warmup_s = 0.0;
+    assert!(text_of(&result).contains("answered 0.5/s from the start on\n"));
     result.unsent.clear();
-    assert!(!text_of(&result).contains("from the start of the warm-up"));
+    assert!(!text_of(&result).contains("answered 0.5/s from the start"));
 }
 
 #[test]
