@@ -22,7 +22,10 @@ const OF_FIND: [Flags; 4] = [
         "the rate is what is searched; `--min-rate` and `--max-rate` are its bounds",
     ),
     (&["-d", "-z", "--duration", "--time"], "`--budget` is the time of the whole search"),
-    (&["--trace"], "a search chooses its rates; `hoptax load --arrivals trace=FILE` sends at times in a file"),
+    (
+        &["--trace"],
+        "a search chooses its rates; `hoptax load --arrivals trace=FILE` sends at times in a file",
+    ),
 ];
 /// Flags that mean the same to both.
 const OF_BOTH: [Flags; 6] = [

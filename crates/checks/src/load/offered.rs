@@ -306,7 +306,11 @@ mod tests {
             (result.sustained_rate, result.plan.warmup_s) = (Some(97.6), 0.0);
         });
         let found = result.findings.iter().find(|finding| finding.id == "offered").unwrap();
-        assert!(found.message.ends_with("; the subject answered 98/s from the start on"), "{}", found.message);
+        assert!(
+            found.message.ends_with("; the subject answered 98/s from the start on"),
+            "{}",
+            found.message
+        );
     }
 
     #[test]
