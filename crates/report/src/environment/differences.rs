@@ -169,7 +169,7 @@ fn in_words(value: &Value) -> String {
 /// A number as a person would write it: `10` for a whole number of seconds, and without what a computation with binary fractions adds, in
 /// twelve digits.
 fn as_written(value: f64) -> String {
-    format!("{value:.11e}").parse().unwrap_or(value).to_string()
+    format!("{value:.11e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
 /// The properties in which runs differ, in the order of their first occurrence. A property that a result does not state is no difference.
