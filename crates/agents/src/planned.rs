@@ -183,7 +183,7 @@ impl SentLoad {
             connection_age_ns: age.map(ns),
             workers: *workers,
             trusts_all: tls.trusts_all,
-            resumes: tls.resumes,
+            resumes: tls.resumes(),
             seed: *seed,
             rate: constant(pace.as_ref()),
             arrivals: process(arrivals),
@@ -279,7 +279,12 @@ impl SentLoad {
             requests,
             servers: Servers { resolve: addresses, ..Servers::default() },
             connections,
-            tls: ClientTls { trusts_all: self.trusts_all, resumes: self.resumes, ..ClientTls::default() },
+            tls: ClientTls {
+                trusts_all: self.trusts_all,
+                // A load without TLS states no option of it.
+                resumes: (!self.resumes).then_some(false),
+                ..ClientTls::default()
+            },
             account: None,
             seed: self.seed,
         })

@@ -7,7 +7,7 @@ use hoptax_result::{Finding, Severity};
 /// What helps against a finding. Of several findings, that which comes first is met first, since the later ones do not help without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Remedy {
-    /// A machine without other work or limits, which would disturb whatever is measured next, a calibration too.
+    /// A machine without other work or limits, which would disturb a longer load and a calibration, too.
     QuietMachine,
     /// What the finding advises; no command does it.
     Advice,
@@ -30,8 +30,11 @@ pub fn limiting<'a>(findings: &'a [Finding], remedies: &Remedies) -> Vec<(Remedy
     };
     let weighs = findings.iter().filter(|finding| finding.severity > Severity::Info);
     let mut all: Vec<(Remedy, &Finding)> = weighs.map(|finding| (remedy(finding), finding)).collect();
+    let is_disturbed = all.iter().any(|(remedy, _)| *remedy == Remedy::QuietMachine);
     all.sort_by_key(|(remedy, finding)| {
-        (*remedy != Remedy::QuietMachine, Reverse(finding.severity), *remedy)
+        // A disturbed machine may be the cause of such a finding, however severe that is, and would spoil what helps against it.
+        let needs_quiet = matches!(remedy, Remedy::Calibration | Remedy::Longer);
+        (is_disturbed && needs_quiet, Reverse(finding.severity), *remedy)
     });
     all
 }
@@ -58,9 +61,13 @@ mod tests {
         let is = |remedy, id: &str| Some((remedy, id.to_owned()));
         assert_eq!(first(&[("steal", Info)]), None, "it limits nothing");
         assert_eq!(first(&[("too-few-samples", Warn)]), is(Remedy::Longer, "too-few-samples"));
-        // A disturbed machine comes before all, whatever its severity.
+        // A disturbed machine comes before what it may have caused, whatever its severity, and not before another failure.
         let disturbed = [("send-lag", Fail), ("too-few-samples", Warn), ("run-delay", Warn)];
         assert_eq!(first(&disturbed), is(Remedy::QuietMachine, "run-delay"));
+        assert_eq!(first(&[("steal", Warn), ("errors", Fail)]), is(Remedy::Advice, "errors"));
+        assert_eq!(first(&[("steal", Warn), ("offered", Fail)]), is(Remedy::MoreConnections, "offered"));
+        assert_eq!(first(&[("steal", Fail), ("errors", Fail)]), is(Remedy::QuietMachine, "steal"));
+        assert_eq!(first(&[("steal", Warn), ("errors", Warn)]), is(Remedy::QuietMachine, "steal"));
         // Then the worst, and of equals the one without which the others do not help.
         assert_eq!(first(&[("offered", Fail), ("errors", Warn)]), is(Remedy::MoreConnections, "offered"));
         assert_eq!(first(&[("offered", Warn), ("errors", Warn)]), is(Remedy::Advice, "errors"));

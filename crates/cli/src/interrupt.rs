@@ -22,7 +22,12 @@ pub(crate) fn listen() -> Result<Interrupt, Failure> {
 
 /// The same for a command that ends with its only result: the second signal says that there is none.
 pub(crate) fn listen_until_result() -> Result<Interrupt, Failure> {
-    with_hangup(ended_by_second(Some("interrupted: no result"))?)
+    listen_until_result_and(|| ())
+}
+
+/// The same, with what the first signal calls, on a thread of its own.
+pub(crate) fn listen_until_result_and(on_first: impl FnMut() + Send + 'static) -> Result<Interrupt, Failure> {
+    with_hangup(ended_by_second(Some("interrupted: no result"), on_first)?)
 }
 
 /// Starts to listen for SIGHUP, too.
@@ -36,11 +41,14 @@ fn with_hangup(interrupt: Interrupt) -> Result<Interrupt, Failure> {
 
 /// Starts to listen for SIGINT and SIGTERM, for a command to which SIGHUP means something else.
 pub(crate) fn listen_without_hangup() -> Result<Interrupt, Failure> {
-    ended_by_second(None)
+    ended_by_second(None, || ())
 }
 
-/// An interrupt that SIGINT and SIGTERM request. The second one prints `last_words`, and exits.
-fn ended_by_second(last_words: Option<&'static str>) -> Result<Interrupt, Failure> {
+/// An interrupt that SIGINT and SIGTERM request. The first one calls `on_first`. The second one prints `last_words`, and exits.
+fn ended_by_second(
+    last_words: Option<&'static str>,
+    mut on_first: impl FnMut() + Send + 'static,
+) -> Result<Interrupt, Failure> {
     let interrupt = requested_by(&[SIGINT, SIGTERM])?;
     let (of_thread, mut is_second) = (interrupt.clone(), false);
     on_each(&[SIGINT, SIGTERM], "interrupt", move |_| {
@@ -48,6 +56,7 @@ fn ended_by_second(last_words: Option<&'static str>) -> Result<Interrupt, Failur
             exit_now(&of_thread, last_words);
         }
         is_second = true;
+        on_first();
     })?;
     Ok(interrupt)
 }

@@ -15,6 +15,10 @@ pub const ARRIVALS: &str = "uniform";
 pub const ARRIVALS_OF_SEARCH: &str = "poisson";
 /// Preset of a search.
 pub const PRESET: &str = "quick";
+/// Time limit of a search with that preset.
+pub const BUDGET: Duration = Duration::from_mins(5);
+/// Time limit of a search with the other preset, `careful`.
+pub const BUDGET_OF_CAREFUL: Duration = Duration::from_mins(90);
 /// The highest rate of a search, as a multiple of the rate of the closed loop. An open loop on as many connections carries hardly more than
 /// a closed one.
 pub const ABOVE_CLOSED_LOOP: f64 = 2.0;

@@ -2,6 +2,7 @@
 
 mod values;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hoptax_text::nearest::hint;
@@ -60,6 +61,9 @@ struct Parameter {
     set: fn(&mut Behaviour, &str, &Tables) -> Option<()>,
 }
 
+/// The parameter that may be repeated.
+const REPEATED: &str = "header";
+
 /// All parameters.
 const PARAMETERS: [Parameter; 11] = [
     Parameter {
@@ -75,12 +79,12 @@ const PARAMETERS: [Parameter; 11] = [
     },
     Parameter {
         name: "freeze",
-        expected: "`LENGTH@START`, such as `1s@20s`",
+        expected: "`LENGTH@START` with a length above 0, such as `1s@20s`",
         set: |all, value, _| parse_freeze(value).map(|freeze| all.freeze = Some(freeze)),
     },
     Parameter {
         name: "crowded",
-        expected: "`NUMBER:DELAY`, such as `8:50ms`",
+        expected: "`NUMBER:DELAY` with a number of at least 1, such as `8:50ms`",
         set: |all, value, _| parse_crowded(value).map(|crowded| all.crowded = Some(crowded)),
     },
     Parameter {
@@ -116,7 +120,7 @@ const PARAMETERS: [Parameter; 11] = [
         set: |all, value, _| parse_duration(value).map(|poll| all.poll = poll),
     },
     Parameter {
-        name: "header",
+        name: REPEATED,
         expected: "`Name:value`, except headers that frame the response",
         set: |all, value, _| parse_header(value).map(|header| all.headers.push(header)),
     },
@@ -143,6 +147,12 @@ pub enum BadParameter {
     #[error("unknown parameter `{name}`{}\nvalid parameters: `{}`", hint(.name, names()), names().join("`, `"))]
     Unknown {
         /// The name.
+        name: String,
+    },
+    /// The parameter of a default is given twice, so that one of its values would have no effect.
+    #[error("`{name}` is given twice: keep one of its values; only `header` may be repeated")]
+    Twice {
+        /// The parameter.
         name: String,
     },
     /// A freeze without a server that it could pause.
@@ -199,16 +209,20 @@ impl Behaviour {
         Ok(())
     }
 
-    /// Applies the parameters of a default query. Unknown parameters are errors, as a default query can have no other purpose.
+    /// Applies the parameters of a default query. Unknown and repeated parameters are errors, as a default query can have no other purpose.
     ///
     /// # Errors
-    /// At the first unknown parameter or invalid value, and as [`Self::check`] for all together.
+    /// At the first unknown or repeated parameter or invalid value, and as [`Self::check`] for all together.
     pub fn apply_default(&mut self, query: &str, tables: &Tables) -> Result<(), BadParameter> {
+        let mut given = BTreeSet::new();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             if !names().contains(&name.as_ref()) {
                 return Err(BadParameter::Unknown { name: name.into_owned() });
             }
             self.apply(&name, &value, tables)?;
+            if name != REPEATED && !given.insert(name.clone()) {
+                return Err(BadParameter::Twice { name: name.into_owned() });
+            }
         }
         self.check()
     }
@@ -371,6 +385,10 @@ mod tests {
             "header=a",
             "header=Content-Length:5",
             "header=a:b%0d%0ac:d",
+            "crowded=0:5ms",
+            "crowded=8",
+            "freeze=0s@0s",
+            "freeze=1s",
         ] {
             let error = Behaviour::default().apply_query(query, &Tables::default()).expect_err(query);
             let name = query.split('=').next().unwrap();
@@ -388,6 +406,18 @@ mod tests {
         assert_eq!(apply(""), Ok(()));
         assert!(apply("polll=1ms").unwrap_err().to_string().contains("did you mean `poll`?"));
         assert_eq!(Behaviour::default().apply_query("delya=5ms", &Tables::default()), Ok(()));
+    }
+
+    #[test]
+    fn a_default_has_each_parameter_once_but_headers() {
+        let apply = |query: &str| Behaviour::default().apply_default(query, &Tables::default());
+        let error = apply("delay=5ms&size=1&delay=7ms").unwrap_err().to_string();
+        let expected = "`delay` is given twice: keep one of its values; only `header` may be repeated";
+        assert_eq!(error, expected);
+        assert_eq!(apply("header=a:1&header=b:2&delay=5ms"), Ok(()));
+        // A request may overrule what comes before it.
+        let mut behaviour = Behaviour::default();
+        assert_eq!(behaviour.apply_query("delay=5ms&delay=7ms", &Tables::default()), Ok(()));
     }
 
     #[test]

@@ -56,23 +56,25 @@ impl Reasons {
         reasons
     }
 
-    /// A number of failures of one kind in words, as `5 malformed: two different lengths (3), a bare CR (2)`. `number` is how numbers
-    /// are written.
+    /// A number of failures of one kind in words, as `5 malformed: two different lengths (3), a bare CR (2)`. A reason of all has no
+    /// number of its own. `number` is how numbers are written.
     pub fn words(&self, kind: &str, failed: u64, number: impl Fn(u64) -> String) -> String {
         self.words_as(kind, kind, failed, number)
     }
 
     /// As [`Self::words`], with another name for the kind.
     pub fn words_as(&self, kind: &str, name: &str, failed: u64, number: impl Fn(u64) -> String) -> String {
+        let begin = format!("{} {name}", number(failed));
         let known = self.by_frequency(kind);
+        match known.as_slice() {
+            [] => return begin,
+            [(reason, requests)] if *requests == failed => return format!("{begin}: {reason}"),
+            _ => {}
+        }
         let named = known.get(..MAX_NAMED).unwrap_or(&known);
         let others = failed.saturating_sub(named.iter().map(|(_, requests)| requests).sum());
         let others = (others > 0).then(|| format!("others ({})", number(others)));
         let words = named.iter().map(|(reason, requests)| format!("{reason} ({})", number(*requests)));
-        let begin = format!("{} {name}", number(failed));
-        if named.is_empty() {
-            return begin;
-        }
         format!("{begin}: {}", words.chain(others).collect::<Vec<_>>().join(", "))
     }
 

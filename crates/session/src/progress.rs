@@ -11,7 +11,7 @@ use hoptax_run::event::Event;
 
 use crate::update::Update;
 
-pub use view::{Console, LoadProgress, shown, stepwise};
+pub use view::{Console, LoadProgress, draining, shown, stepwise};
 
 /// Numbers of slices.
 #[derive(Clone, Copy, Debug)]

@@ -45,8 +45,8 @@ pub struct ClientTls {
     pub ciphers: Vec<String>,
     /// The offered key exchange groups; empty for all.
     pub groups: Vec<String>,
-    /// True to resume sessions.
-    pub resumes: bool,
+    /// True to resume sessions; None if not given, which resumes them.
+    pub resumes: Option<bool>,
 }
 
 impl Default for ClientTls {
@@ -59,13 +59,18 @@ impl Default for ClientTls {
             versions: Versions::Both,
             ciphers: Vec::new(),
             groups: Vec::new(),
-            resumes: true,
+            resumes: None,
         }
     }
 }
 
 impl ClientTls {
-    /// The first option that differs from what a client does without options, as users write it.
+    /// True if sessions are resumed.
+    pub fn resumes(&self) -> bool {
+        self.resumes.unwrap_or(true)
+    }
+
+    /// The first option that is given, as users write it.
     pub(crate) fn first_option(&self) -> Option<&'static str> {
         let Self { authorities, trusts_all, identity, server_name, versions, ciphers, groups, resumes } =
             self;
@@ -77,7 +82,7 @@ impl ClientTls {
             (*versions != Versions::Both, "--tls-version"),
             (!ciphers.is_empty(), "--tls-ciphers"),
             (!groups.is_empty(), "--tls-groups"),
-            (!resumes, "--tls-resumption"),
+            (resumes.is_some(), "--tls-resumption"),
         ];
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
@@ -104,7 +109,7 @@ impl ClientTls {
             ciphers: self.ciphers.clone(),
             groups: self.groups.clone(),
             // QUIC does not report session resumption, so it is switched off.
-            resumes: self.resumes && !is_http3,
+            resumes: self.resumes() && !is_http3,
             alpn: alpn.map(<[u8]>::to_vec),
             verifies_once: false,
         };

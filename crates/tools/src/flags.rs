@@ -15,13 +15,17 @@ const OF_LOAD: [Flags; 5] = [
     (&["--trace"], "`--arrivals trace=FILE` sends at the times in a file"),
 ];
 /// Flags that a search gives another meaning.
-const OF_FIND: [Flags; 3] = [
+const OF_FIND: [Flags; 4] = [
     (&["-t", "--threads", "--cpus"], "`-w` (`--workers`) is the number of threads, and `--budget` the time"),
     (
         &["-q", "-r", "-R", "--rate", "--rps", "--qps"],
         "the rate is what is searched; `--min-rate` and `--max-rate` are its bounds",
     ),
     (&["-d", "-z", "--duration", "--time"], "`--budget` is the time of the whole search"),
+    (
+        &["--trace"],
+        "a search chooses its rates; `hoptax load --arrivals trace=FILE` sends at times in a file",
+    ),
 ];
 /// Flags that mean the same to both.
 const OF_BOTH: [Flags; 6] = [
@@ -59,6 +63,7 @@ mod tests {
             ("find", "-R2000", "the rate is what is searched"),
             ("find", "--latency", "percentiles"),
             ("load", "--trace", "`--arrivals trace=FILE`"),
+            ("find", "--trace", "a search chooses its rates"),
             ("load", "--store", "`--json FILE`"),
         ] {
             let advice = advice(command, flag);

@@ -157,9 +157,10 @@ pub(crate) fn named_or_only<'n, T: Copy>(
     }
 }
 
-/// The reason why a file with these statistics is not read unless one of them is named.
+/// The reason why a file with these statistics is not read unless one of them is named. It follows that the file cannot be read, so it says
+/// what is missing from the command: the file is sound.
 pub(crate) fn several(quoted: &[String]) -> String {
-    format!("it has {} statistics, {}: choose one with `--statistic`", quoted.len(), listed(quoted))
+    format!("`--statistic` must name one of its {} statistics, {}", quoted.len(), listed(quoted))
 }
 
 /// A quantile of a result.

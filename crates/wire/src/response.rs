@@ -147,7 +147,7 @@ impl std::fmt::Display for QuicError {
             Self::Version => f.write_str("no common QUIC version, or no cipher suite for it"),
             // TLS alerts by number (RFC 8446, section 6).
             Self::Alert(42 | 46) => {
-                f.write_str("the certificate is not accepted; set the expected name with --server-name")
+                f.write_str("the certificate is not accepted; --server-name sets the expected name")
             }
             Self::Alert(45) => f.write_str("the certificate has expired"),
             Self::Untrusted => f.write_str(UNTRUSTED),

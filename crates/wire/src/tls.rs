@@ -54,9 +54,9 @@ pub struct Handshake {
     pub is_retried: bool,
 }
 
-/// What is said of a server whose certificate is not trusted, over TCP and QUIC.
+/// What is said of a server whose certificate is not trusted, over TCP and QUIC. Here, it is not known which options were given.
 pub(crate) const UNTRUSTED: &str =
-    "no trusted authority signed the server's certificate; name the one that did with --ca";
+    "no trusted authority signed the server's certificate; --ca names those to trust instead of the system's";
 /// What is said of a server that refuses the client's certificate, or that there is none.
 pub(crate) const REQUIRES_CLIENT_CERTIFICATE: &str =
     "the server requires a client certificate that it trusts; give one with --cert and --key";
@@ -92,7 +92,7 @@ fn describe(error: &rustls::Error) -> String {
         }
         error if is_untrusted(error) => UNTRUSTED,
         Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
-            "the server's certificate is for another name; set the expected name with --server-name"
+            "the server's certificate is for another name; --server-name sets the expected one"
         }
         Error::InvalidMessage(_) => "the server does not speak TLS",
         Error::NoApplicationProtocol

@@ -24,7 +24,7 @@ fn stated() -> Sending<'static> {
     };
     let connections =
         Connections { number: 7, streams: 3, order: "random".parse().unwrap(), lifetime, workers: 2 };
-    let tls = ClientTls { trusts_all: true, resumes: false, ..ClientTls::default() };
+    let tls = ClientTls { trusts_all: true, resumes: Some(false), ..ClientTls::default() };
     let load = Load { requests, connections, tls, seed: 9, ..Load::default() };
     let schedule = Schedule {
         pace: Some(Pace::Constant(1234.5)),

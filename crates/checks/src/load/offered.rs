@@ -14,7 +14,7 @@ use crate::thresholds;
 pub(super) fn sustained(result: &LoadResult) -> String {
     let rate = result.sustained_rate.filter(|_| result.plan.loop_ == Loop::Open);
     rate.map_or_else(String::new, |rate| {
-        format!("; the subject answered {} from the start of the warm-up on", per_second(rate))
+        format!("; the subject answered {} {}", per_second(rate), result.plan.sustained_since())
     })
 }
 
@@ -300,6 +300,16 @@ mod tests {
             found.advice.contains("lower the rate to below 98/s or raise `--connections`"),
             "{}",
             found.advice
+        );
+        let (_, result) = fired("offered", |result| {
+            (result.book.sent, result.book.unsent) = (0, result.book.planned);
+            (result.sustained_rate, result.plan.warmup_s) = (Some(97.6), 0.0);
+        });
+        let found = result.findings.iter().find(|finding| finding.id == "offered").unwrap();
+        assert!(
+            found.message.ends_with("; the subject answered 98/s from the start on"),
+            "{}",
+            found.message
         );
     }
 

@@ -1,9 +1,10 @@
 //! The trial must have been in one steady state to be described by one number.
 
-use hoptax_result::{Finding, LoadResult, Measured, Severity, grouped, signed};
+use hoptax_result::{Finding, LoadResult, Measured, Severity, Window, grouped, signed};
 use hoptax_stats::{median, truncation};
 
 use super::limits::{Ends, bound_by};
+use super::samples::is_too_few;
 use crate::check::{Check, severity_above};
 use crate::thresholds;
 
@@ -16,6 +17,10 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
         let Some(drift) = result.drift.filter(|drift| drift.first_third_p50_us > 0.0) else {
             return Vec::new();
         };
+        // Each of the two medians needs as many responses as that of the whole.
+        if is_too_few(answered_in_a_third(&result.windows), 0.5, limits) {
+            return Vec::new();
+        }
         let change = drift.last_third_p50_us / drift.first_third_p50_us - 1.0;
         let max = limits.value(&thresholds::DRIFT_SHARE);
         if change.abs() <= max {
@@ -36,6 +41,13 @@ pub(super) const DRIFT: Check<LoadResult> = Check {
     },
     withhold: None,
 };
+
+/// The responses in the first or the last third of the record, whichever has fewer.
+fn answered_in_a_third(windows: &[Window]) -> u64 {
+    let third = windows.len() / 3;
+    let answered = |windows: &[Window]| windows.iter().map(|window| window.answered).sum::<u64>();
+    answered(&windows[..third]).min(answered(&windows[windows.len() - third..]))
+}
 
 /// A trial whose best truncation point is in its second half showed no steady state.
 pub(super) const STEADY_STATE: Check<LoadResult> = Check {
@@ -100,6 +112,22 @@ mod tests {
             });
             assert_eq!(severity, Some(Severity::Warn));
         }
+    }
+
+    #[test]
+    fn thirds_without_the_responses_of_a_median_show_no_drift() {
+        let drift = |first: u64, last: u64| {
+            let (severity, _) = fired("drift", |result| {
+                result.drift = Some(Drift { first_third_p50_us: 207.0, last_third_p50_us: 338.0 });
+                for (number, window) in result.windows.iter_mut().enumerate() {
+                    window.answered = if number < 50 { first } else { last };
+                }
+            });
+            severity
+        };
+        // A third has 33 windows.
+        assert_eq!(drift(7, 7), Some(Severity::Warn));
+        assert_eq!((drift(6, 7), drift(7, 6)), (None, None), "198 of 200");
     }
 
     #[test]

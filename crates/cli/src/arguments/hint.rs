@@ -167,6 +167,7 @@ mod tests {
             ("hoptax find -q 2000 http://a/", "the rate is what is searched"),
             ("hoptax find -R2000 http://a/", "the rate is what is searched"),
             ("hoptax find -z 30s http://a/", "`--budget`"),
+            ("hoptax find --trace times.txt http://a/", "`hoptax load --arrivals trace=FILE`"),
             ("hoptax help --all", "`hoptax --help-all` lists all commands"),
             ("hoptax help load --all", "`hoptax --help-all` lists all commands"),
             ("hoptax studdy", "a similar subcommand exists: 'study'"),
@@ -190,6 +191,7 @@ mod tests {
     fn a_hint_is_not_beside_the_usage_of_a_flag_that_is_only_similar() {
         for (line, similar) in [
             ("hoptax load --trace times.txt http://a/", "--rate"),
+            ("hoptax find --trace times.txt http://a/", "--streams"),
             ("hoptax load --store http://a/", "--streams"),
         ] {
             let error = parsed(line.split(' ')).unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueHint};
+use clap::{Args, ValueHint};
 use hoptax_session::tls::{ClientTls, IdentityFiles, Versions};
 
 use super::values;
@@ -40,9 +40,9 @@ pub(crate) struct SecurityArguments {
     /// The client sends a key share for the first group.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tls_groups: Vec<String>,
-    /// Resume TLS sessions on new connections
-    #[arg(long, value_name = "ON|OFF", action = ArgAction::Set, default_value = "on", value_parser = values::one_of([("on", true), ("off", false)]))]
-    pub(crate) tls_resumption: bool,
+    /// Resume TLS sessions on new connections [default: on]
+    #[arg(long, value_name = "ON|OFF", value_parser = values::one_of([("on", true), ("off", false)]))]
+    pub(crate) tls_resumption: Option<bool>,
 }
 
 impl From<&SecurityArguments> for ClientTls {

@@ -173,8 +173,9 @@ fn search_server(arguments: &FindArguments, options: &Options<'_>) -> Result<Cod
         each: arguments.each,
         sweep: arguments.sweep,
     };
-    let interrupt = interrupt::listen_until_result()?;
-    let searched = progress::shown(|say| on_server(&load, aim, options, &interrupt, say));
+    let searched = progress::shown_until_interrupt(arguments.traffic.timeout, |interrupt, say| {
+        on_server(&load, aim, options, interrupt, say)
+    })?;
     let Found { result, failure } =
         searched.map_err(|failure| without_result(failure, arguments.json.file()))?;
     let of_both = arguments.traffic.again() + &arguments.checks.again();

@@ -103,12 +103,15 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
 pub(super) fn parse_freeze(text: &str) -> Option<Freeze> {
     let (length, after) = text.split_once('@')?;
     let ns = |text: &str| parse_duration(text).map(|time| time.as_nanos() as u64);
-    Some(Freeze { after_ns: ns(after)?, length_ns: ns(length)? })
+    // A stop of no length stops nothing.
+    Some(Freeze { after_ns: ns(after)?, length_ns: ns(length).filter(|length_ns| *length_ns > 0)? })
 }
 
 pub(super) fn parse_crowded(text: &str) -> Option<(u64, Duration)> {
     let (number, delay) = text.split_once(':')?;
-    Some((number.parse().ok()?, parse_duration(delay)?))
+    // From 0 on, it would be a delay of every response.
+    let number = number.parse::<u64>().ok().filter(|number| *number > 0)?;
+    Some((number, parse_duration(delay)?))
 }
 
 pub(super) fn parse_size(text: &str) -> Option<u64> {

@@ -8,7 +8,8 @@ mod trial_lines;
 use std::collections::BTreeMap;
 
 use hoptax_load::options::{
-    ABOVE_CLOSED_LOOP, ARRIVALS_OF_SEARCH, LONGEST, LOWEST_RATE, LOWEST_SHARE, PRESET,
+    ABOVE_CLOSED_LOOP, ARRIVALS_OF_SEARCH, BUDGET, BUDGET_OF_CAREFUL, LONGEST, LOWEST_RATE, LOWEST_SHARE,
+    PRESET,
 };
 use hoptax_result::{
     FastestMode, FindEnd, FindResult, FindState, FindTrial, FoundGoal, Interval, Mode, ModesOfLoad,
@@ -311,7 +312,8 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
             other => format!("--preset {other} {option}"),
         };
         let options = same_load::options(plan);
-        let command = format!("hoptax find {objectives}{each}{option}{options}{of_itself}{of_both} {url}");
+        let search = format!("hoptax find {objectives}{each}{option}");
+        let command = format!("{}{options}{of_itself}{of_both} {url}", search.trim_end());
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
     let within = |budget_s: f64, purpose: &str| {
@@ -333,7 +335,12 @@ fn next(result: &FindResult, given: GivenOptions<'_>) -> Option<Next> {
     }
     // Nothing says that its time limit is too short.
     if is(FindState::Unfinished) && result.ended_by == FindEnd::Interrupt {
-        return within(result.budget_s.ceil(), "searches to the end");
+        let usual = if result.evidence.preset == PRESET { BUDGET } else { BUDGET_OF_CAREFUL };
+        let budget_s = result.budget_s.ceil();
+        if budget_s as u64 == usual.as_secs() {
+            return again(String::new(), "searches to the end");
+        }
+        return within(budget_s, "searches to the end");
     }
     if is(FindState::Unfinished) && result.ended_by != FindEnd::Failure {
         return within(deciding_budget_s(result)?, "probably decides");

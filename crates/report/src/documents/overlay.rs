@@ -72,6 +72,10 @@ impl Overlaid {
             let rate = result.rate.target.map_or("none".to_owned(), |rate| format!("{}/s", grouped(rate, 0)));
             let mut options = vec![Property::new("rate", rate)];
             options.extend(of_command(&result.plan, &result.loosened)?);
+            if result.plan.request_limit.is_some() {
+                // It follows from the number of requests and the rate, or is that of a load which never reaches the number.
+                options.retain(|option| option.name != "duration_s");
+            }
             (Head::from_report(&result), options, OverlaidBody::Load(Box::new(result)))
         } else if kind.name == StudyResult::KIND {
             let result = StudyBody::from_text(text).map_err(|error| error.to_string())?;

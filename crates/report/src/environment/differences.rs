@@ -158,13 +158,18 @@ fn in_words(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.is_empty() => none(),
         Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
-        // As a person would write it: `10` for a whole number of seconds.
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
-            Some(value) => value.to_string(),
+            Some(value) => as_written(value),
             None => number.to_string(),
         },
         Value::Object(_) => value.to_string(),
     }
+}
+
+/// A number as a person would write it: `10` for a whole number of seconds, and without what a computation with binary fractions adds, in
+/// twelve digits.
+fn as_written(value: f64) -> String {
+    format!("{value:.11e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
 /// The properties in which runs differ, in the order of their first occurrence. A property that a result does not state is no difference.
@@ -379,9 +384,10 @@ mod tests {
         assert_eq!(found[0].values, [Some("no".to_owned()), Some("yes".to_owned())]);
         assert_eq!(differences(&[of_plan(&plan(1, true, 4)), of_plan(&plan(1, true, 9))]), []);
         assert_eq!(of_plan(&Value::Null), []);
-        let values = of_plan(&json!({"a": 10.0, "b": 0.5, "c": 7, "d": "", "e": [1, "x"], "f": []}));
+        let values = of_plan(&json!({"a": 10.0, "b": 0.5, "c": 7, "d": "", "e": [1, "x"], "f": [],
+            "g": 2.948_528_137_000_000_3, "h": 12_345_678.25}));
         let values: Vec<&str> = values.iter().map(|one| one.value.as_str()).collect();
-        assert_eq!(values, ["10", "0.5", "7", "none", "1, x", "none"]);
+        assert_eq!(values, ["10", "0.5", "7", "none", "1, x", "none", "2.948528137", "12345678.25"]);
     }
 
     #[test]

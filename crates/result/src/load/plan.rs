@@ -104,6 +104,11 @@ pub struct PlanShare {
 }
 
 impl LoadPlan {
+    /// From when on the subject answered at the sustained rate of the result, in words.
+    pub fn sustained_since(&self) -> &'static str {
+        if self.warmup_s > 0.0 { "from the start of the warm-up on" } else { "from the start on" }
+    }
+
     /// True if a command with the rate, the connections, the time limit of a request, the workers, the URL and what is
     /// [unstated](Self::unstated) alone sends the same requests.
     pub fn is_plain(&self) -> bool {

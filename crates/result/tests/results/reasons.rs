@@ -16,7 +16,7 @@ fn failures_are_named_with_their_most_frequent_reasons_and_the_number_of_others(
     let listed = |reasons: &Reasons| {
         reasons.listed(&failures, vec!["1 unfinished".to_owned()], |count| format!("{count}.0"))
     };
-    assert_eq!(listed(&reasons), "5.0 malformed: b (3.0), a (2.0); 9.0 reset: c (9.0); 1 unfinished");
+    assert_eq!(listed(&reasons), "5.0 malformed: b (3.0), a (2.0); 9.0 reset: c; 1 unfinished");
     assert_eq!(listed(&Reasons::default()), "5.0 malformed, 9.0 reset, 1 unfinished");
     reasons.add("timed-out", "never sent", 1);
     let timed_out = reasons.words_as("timed-out", "timed out", 2, |count| count.to_string());

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hoptax_checks::objective::Objective;
 use hoptax_checks::thresholds;
-use hoptax_load::options::PRESET;
+use hoptax_load::options::{BUDGET, BUDGET_OF_CAREFUL, PRESET};
 use hoptax_subject::envoy::release::EnvoyChoice;
 
 use crate::awake::NeverHalt;
@@ -76,14 +76,14 @@ impl Settings {
                 width: 0.04,
                 warmup: Duration::from_millis(300),
                 settle: Duration::from_millis(200),
-                budget: Duration::from_mins(5),
+                budget: BUDGET,
                 sweep_trial: Duration::from_secs(1),
             },
             Preset::Careful => Self {
                 width: 0.02,
                 warmup: Duration::from_secs(1),
                 settle: Duration::from_secs(1),
-                budget: Duration::from_mins(90),
+                budget: BUDGET_OF_CAREFUL,
                 sweep_trial: Duration::from_secs(8),
             },
         }

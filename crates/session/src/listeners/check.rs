@@ -130,7 +130,7 @@ impl LabTls {
             .map_err(Failure::environment)?;
         let client = |identity| {
             let authorities = Some(certificates.authority());
-            ClientTls { authorities, identity, resumes: false, ..ClientTls::default() }.config(None)
+            ClientTls { authorities, identity, resumes: Some(false), ..ClientTls::default() }.config(None)
         };
         let identity = IdentityFiles {
             certificate: certificates.certificate(GENERATOR),

@@ -411,7 +411,11 @@ mod tests {
             refused(&[plain], |tls| tls.authorities = Some("ca.pem".into())).unwrap(),
             "`--ca` is for TLS, and no URL uses it: write `https://...`, or remove --ca"
         );
-        assert!(refused(&[plain], |tls| tls.resumes = false).unwrap().starts_with("`--tls-resumption` is"));
+        let resumption =
+            [(|tls| tls.resumes = Some(false)) as fn(&mut ClientTls), |tls| tls.resumes = Some(true)];
+        for change in resumption {
+            assert!(refused(&[plain], change).unwrap().starts_with("`--tls-resumption` is"));
+        }
         assert_eq!(refused(&[plain], |_| ()), None);
         assert_eq!(refused(&[plain, secure], |tls| tls.trusts_all = true), None);
     }

@@ -182,8 +182,9 @@ pub struct LoadProgress {
     interrupted: Option<Instant>,
 }
 
-/// What a load says that was interrupted while requests are open, after it has `waited`: no request may take longer than `timeout`.
-fn draining(timeout: Duration, waited: Duration) -> String {
+/// What a load or a search says that was interrupted while requests are open, after it has `waited`: no request may take longer than
+/// `timeout`.
+pub fn draining(timeout: Duration, waited: Duration) -> String {
     let left_s = timeout.saturating_sub(waited).as_secs_f64().ceil().max(1.0);
     format!(
         "interrupted: waiting for the responses to open requests, at most {} s more (their time limit is {}); interrupt again to end \

@@ -171,12 +171,12 @@ mod tests {
         assert_eq!((service.p50_us.map(f64::round), service.max_us.map(f64::round)), (Some(2.0), Some(90.0)));
         assert_eq!(load.environment.started_at, "2026-01-02T03:04:05.000000000Z");
         let error = import_hlog(&text, None).unwrap_err();
-        assert_eq!(error, "it has 2 statistics, `response` and `service`: choose one with `--statistic`");
+        assert_eq!(error, "`--statistic` must name one of its 2 statistics, `response` and `service`");
         let error = import_hlog(&text, Some("other")).unwrap_err();
         assert_eq!(error, "no interval has the tag `other`; it has the tags `response` and `service`");
         let three = log(&[("a", vec![1_000]), ("b", vec![1_000]), ("c", vec![1_000])]);
         let error = import_hlog(&three, None).unwrap_err();
-        assert_eq!(error, "it has 3 statistics, `a`, `b` and `c`: choose one with `--statistic`");
+        assert_eq!(error, "`--statistic` must name one of its 3 statistics, `a`, `b` and `c`");
     }
 
     #[test]

@@ -150,7 +150,7 @@ mod tests {
         let error = import_openmetrics(&both, None).unwrap_err();
         assert_eq!(
             error,
-            format!("it has 2 statistics, `{RESPONSE}` and `{SERVICE}`: choose one with `--statistic`")
+            format!("`--statistic` must name one of its 2 statistics, `{RESPONSE}` and `{SERVICE}`")
         );
         let error = import_openmetrics(&both, Some("a")).unwrap_err();
         assert_eq!(error, format!("it has no native histogram `a`; it has `{RESPONSE}` and `{SERVICE}`"));

@@ -146,7 +146,7 @@ mod tests {
         let error = import_otlp(&both, None).unwrap_err();
         assert_eq!(
             error,
-            "it has 2 statistics, `hoptax.load.response_time` and `hoptax.load.service_time`: choose one with `--statistic`"
+            "`--statistic` must name one of its 2 statistics, `hoptax.load.response_time` and `hoptax.load.service_time`"
         );
         let read = import_otlp(&both, Some("hoptax.load.service_time")).unwrap();
         assert_eq!(read.book.answered, 2);

@@ -123,7 +123,7 @@ mod tests {
         // A tenth of its end is not wide.
         assert_eq!(result.latency.service.p99_9_us, Some(1_000.0));
         let error = distribution("csv", &Judgement::for_study(), &bins, None).unwrap_err();
-        let several = "it has 2 statistics, `a under open` and `b under open`: choose one with `--statistic`";
+        let several = "`--statistic` must name one of its 2 statistics, `a under open` and `b under open`";
         assert_eq!(error, several);
         let empty = distribution("csv", &Judgement::default(), &[bin("", 1.0, 2.0, 0)], None).unwrap_err();
         assert_eq!(empty, "`` has no times");

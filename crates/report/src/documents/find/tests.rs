@@ -251,6 +251,17 @@ fn an_interrupted_search_is_proposed_again_with_the_same_time() {
     let next = next(&result, GivenOptions::default()).map(|next| (next.command, next.purpose));
     let same = "hoptax find --slo 'p99<5ms' --budget 30s 'http://127.0.0.1:1/'";
     assert_eq!(next, Some((same.to_owned(), "searches to the end".to_owned())));
+    // The time limit of its preset need not be given.
+    for (budget_s, preset, expected) in [
+        (300.0, "quick", "hoptax find --slo 'p99<5ms' 'http://127.0.0.1:1/'"),
+        (5_400.0, "careful", "hoptax find --slo 'p99<5ms' --preset careful 'http://127.0.0.1:1/'"),
+        (90.0, "careful", "hoptax find --slo 'p99<5ms' --preset careful --budget 90s 'http://127.0.0.1:1/'"),
+    ] {
+        result.budget_s = budget_s;
+        result.evidence.preset = preset.to_owned();
+        let command = super::next(&result, GivenOptions::default()).map(|next| next.command);
+        assert_eq!(command.as_deref(), Some(expected));
+    }
 }
 
 #[test]

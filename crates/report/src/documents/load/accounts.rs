@@ -54,7 +54,7 @@ fn rates(result: &LoadResult) -> Vec<String> {
     if let Some(sustained) = result.sustained_rate.filter(|_| result.unsent.contains_key("end")) {
         // As in the check of the offered load: a rate below 10/s has a decimal place.
         let digits = usize::from(sustained < 10.0);
-        lines.push(format!("answered {}/s from the start of the warm-up on", grouped(sustained, digits)));
+        lines.push(format!("answered {}/s {}", grouped(sustained, digits), result.plan.sustained_since()));
     }
     lines
 }

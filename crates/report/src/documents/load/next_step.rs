@@ -2,21 +2,23 @@
 
 use hoptax_checks::load::REMEDIES;
 use hoptax_checks::remedy::{self, Remedy};
+use hoptax_load::Arrivals;
 use hoptax_load::options::{ARRIVALS, ARRIVALS_OF_SEARCH, LONGEST};
-use hoptax_result::{EndedBy, Finding, Known, LoadResult, TimeOf};
+use hoptax_result::{EndedBy, Finding, Known, LoadResult, Loop, TimeOf};
 use hoptax_text::command_line::{option, quoted};
 
 use crate::next::{Next, after_remedy};
 use crate::same_load::{self, GivenOptions};
 
 /// What helps against the finding that limits the result most and has a command: the same load after its advice, a calibration, more
-/// connections or a longer load. Without such a finding, a search. None if a short command cannot repeat the requests, such as those of
-/// agents.
+/// connections or a longer load. Without such a finding, a search. A load that ended before a request was due is to last until one is. None
+/// if a short command cannot repeat the requests, such as those of agents.
 pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next> {
     let (plan, book) = (&result.plan, &result.book);
     let is_of_agents = result.agents.is_some();
     let is_other = result.imported.is_some() || (result.merged.is_some() && !is_of_agents);
-    if is_other || book.answered == 0 || result.ended_by == EndedBy::Interrupt {
+    let is_idle = plan.loop_ == Loop::Open && book.planned == 0;
+    if is_other || (book.answered == 0 && !is_idle) || result.ended_by == EndedBy::Interrupt {
         return None;
     }
     // Those that the first screen shows.
@@ -32,19 +34,26 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
     // A trace has its own rate and its own end, so a load of it cannot be longer.
     let is_trace = plan.arrivals.as_deref().is_some_and(|arrivals| arrivals.starts_with("trace="));
     let times = if is_trace { 1 } else { times_longer(limiting.iter().map(|(_, finding)| *finding)) };
+    let until_due_s = if is_idle { until_due_s(result) } else { None };
     let again = |connections: u32, purpose: &str| {
         let rate = result.rate.target.filter(|_| !is_trace);
         let rate = rate.map_or_else(String::new, |rate| format!(" -q {rate}"));
         // With a limit of requests, the duration is that of a load which never reaches it.
         let length = match plan.request_limit {
             Some(limit) => format!("-n {}", limit.saturating_mul(times.into())),
-            None => format!("-d {}s", times_as_long_s(plan.duration_s, times)),
+            None => {
+                format!("-d {}s", until_due_s.unwrap_or_else(|| times_as_long_s(plan.duration_s, times)))
+            }
         };
         let arrivals = arrivals(&[ARRIVALS]);
         let all = format!("{arrivals} -c {connections} {length}{options}{of_itself}{of_both}");
         let command = format!("hoptax load{rate}{all} {url}");
         Some(Next::new(command, same_load::purpose(plan, purpose)))
     };
+    if is_idle {
+        let is_longer = is_repeatable && plan.request_limit.is_none() && until_due_s.is_some();
+        return is_longer.then(|| again(plan.connections, "lasts until requests are due"));
+    }
     let (place, machine) =
         if is_of_agents { ("on the machine of each agent: ", "it") } else { ("", "this machine") };
     let step = |(remedy, finding): &(Remedy, &Finding)| match remedy {
@@ -81,6 +90,20 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
         same_load::options(plan)
     );
     Some(Next::new(command, same_load::purpose(plan, "finds the highest rate that holds this p99")))
+}
+
+/// A duration in which requests of an open loop are due, whole seconds: by chance, if arrivals are independent, but nearly always. None
+/// without a rate, and for a trace.
+fn until_due_s(result: &LoadResult) -> Option<f64> {
+    let gaps = match result.plan.arrivals.as_deref()?.parse::<Arrivals>().ok()? {
+        Arrivals::Uniform => 1.0,
+        Arrivals::Jitter(_) => 2.0,
+        Arrivals::Burst(requests) => f64::from(requests),
+        Arrivals::Poisson => 10.0,
+        Arrivals::Trace(_) => return None,
+    };
+    let rate = result.rate.target.filter(|rate| *rate > 0.0)?;
+    Some((gaps / rate).ceil().min(LONGEST.as_secs_f64()))
 }
 
 /// The connections that requests of the rate keep in use, by the median of the time from their send to their response, or a lower bound of

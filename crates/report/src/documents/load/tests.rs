@@ -114,8 +114,10 @@ fn requests_that_were_sent_again_and_a_rate_that_a_backlog_hides_have_a_line() {
     result.sustained_rate = Some(0.46);
     let text = text_of(&result);
     assert!(text.contains("answered 0.5/s from the start of the warm-up on\n"), "{text}");
+    result.plan.warmup_s = 0.0;
+    assert!(text_of(&result).contains("answered 0.5/s from the start on\n"));
     result.unsent.clear();
-    assert!(!text_of(&result).contains("from the start of the warm-up"));
+    assert!(!text_of(&result).contains("answered 0.5/s from the start"));
 }
 
 #[test]
@@ -455,6 +457,31 @@ fn the_next_command_mends_what_the_findings_are_about_or_searches_the_rate() {
     assert_eq!(next_of(&["too-few-samples", "connections-busy"], |_| ()), more_and_longer);
     let informed = |result: &mut LoadResult| result.findings[1].severity = Severity::Info;
     assert_eq!(next_of(&["too-few-samples", "run-delay"], informed), longer, "the screen does not show it");
+}
+
+#[test]
+fn a_load_that_ends_before_a_request_is_due_is_to_last_until_one_is() {
+    let next_of = |arrivals: &str, change: fn(&mut LoadResult)| {
+        let mut result = fixture::load();
+        (result.plan.url, result.plan.requests) = ("http://127.0.0.1:1/".to_owned(), 1);
+        (result.plan.connections, result.plan.duration_s, result.rate.target) = (16, 2.0, Some(50.0));
+        result.plan.arrivals = Some(arrivals.to_owned());
+        (result.book.planned, result.book.answered) = (0, 0);
+        let none = Measured::percent(0.0, 0.99);
+        result.findings = vec![Finding::new("offered", Severity::Fail, none, String::new(), "")];
+        change(&mut result);
+        next_step::next(&result, GivenOptions::default()).map(|next| next.command)
+    };
+    let burst = "hoptax load -q 50 --arrivals burst=1000 -c 16 -d 20s 'http://127.0.0.1:1/'";
+    assert_eq!(next_of("burst=1000", |_| ()), Some(burst.to_owned()));
+    let slow = |result: &mut LoadResult| result.rate.target = Some(0.3);
+    let seldom = "hoptax load -q 0.3 -c 16 -d 4s 'http://127.0.0.1:1/'";
+    assert_eq!(next_of("uniform", slow), Some(seldom.to_owned()));
+    let by_chance = "hoptax load -q 0.3 --arrivals poisson -c 16 -d 34s 'http://127.0.0.1:1/'";
+    assert_eq!(next_of("poisson", slow), Some(by_chance.to_owned()));
+    assert_eq!(next_of("burst=8", |result| result.plan.method = "POST".to_owned()), None);
+    assert_eq!(next_of("burst=8", |result| result.ended_by = EndedBy::Interrupt), None);
+    assert_eq!(next_of("burst=8", |result| result.book.planned = 1), None, "the server does not answer");
 }
 
 #[test]

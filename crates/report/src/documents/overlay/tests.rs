@@ -297,6 +297,20 @@ fn options_of_loads_are_environment_differences() {
 }
 
 #[test]
+fn lengths_are_no_difference_of_loads_whose_number_of_requests_decides_them() {
+    let answer = |request_limit: Option<u64>| {
+        let runs = [(1, 2.5), (2, 3.5)].map(|(run, duration_s)| {
+            let mut result = load(1.0);
+            (result.plan.duration_s, result.plan.request_limit) = (duration_s, request_limit);
+            read(run, &result)
+        });
+        overlay(&runs).answer.join("\n")
+    };
+    assert!(answer(None).contains("duration_s (2.5, 3.5)"), "{}", answer(None));
+    assert!(!answer(Some(60)).contains("duration_s"), "{}", answer(Some(60)));
+}
+
+#[test]
 fn results_of_several_kinds_have_their_answers_side_by_side() {
     let body = HistoryBody { number: "max_rate".to_owned(), significance: 0.01, series: Vec::new() };
     let history = HistoryResult::new((), body);

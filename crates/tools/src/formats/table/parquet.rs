@@ -62,7 +62,7 @@ mod tests {
         let error = import_table("parquet", &table, None).unwrap_err();
         assert_eq!(
             error,
-            "it has 2 statistics, `jwt under open` and `lua{a=1,b=2} under open`: choose one with `--statistic`"
+            "`--statistic` must name one of its 2 statistics, `jwt under open` and `lua{a=1,b=2} under open`"
         );
         assert_eq!(import_table("parquet", &table, Some("jwt under open")).unwrap().book.answered, 4);
     }
