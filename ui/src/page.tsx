@@ -88,7 +88,14 @@ export function Page(first: PageProps) {
       </a>
       <header>
         {served?.run !== undefined && (
-          <RunLinks api={served.api} run={served.run} outputs={served.outputs ?? []} exports={served.exports ?? []} again={served.again} />
+          <RunLinks
+            api={served.api}
+            run={served.run}
+            outputs={served.outputs ?? []}
+            exports={served.exports ?? []}
+            again={served.again}
+            isReference={served.isReference === true}
+          />
         )}
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">

@@ -17,10 +17,12 @@ interface RunLinksProps {
   exports: readonly string[];
   /** The address of the form with its settings, behind the hash; none if they are not known. */
   again: string | undefined;
+  /** Whether the run was the reference when the page was opened. */
+  isReference: boolean;
 }
 
 /** The links of a run. */
-export function RunLinks({ api, run, outputs, exports, again }: RunLinksProps) {
+export function RunLinks({ api, run, outputs, exports, again, isReference }: RunLinksProps) {
   const base = `${api}/runs/${run}`;
   return (
     <>
@@ -48,7 +50,7 @@ export function RunLinks({ api, run, outputs, exports, again }: RunLinksProps) {
             ))}
         </span>
       </nav>
-      <Labels api={api} run={run} />
+      <Labels api={api} run={run} isReference={isReference} />
     </>
   );
 }
@@ -61,8 +63,8 @@ export function labelled({ run, labels }: StoredRun): string {
   return labels.length === 0 ? `run ${run} has no labels` : `run ${run} has the label${labels.length > 1 ? "s" : ""} ${labels.map((one) => `\`${one}\``).join(", ")}`;
 }
 
-/** Sets the run as reference, and gives it labels. */
-function Labels({ api, run }: { api: string; run: string }) {
+/** Sets the run as reference unless it is that, and gives it labels. */
+function Labels({ api, run, isReference }: Pick<RunLinksProps, "api" | "run" | "isReference">) {
   const client = useMemo(() => clientOf(api), [api]);
   const [label, setLabel] = useState("");
   const [said, setSaid] = useState("");
@@ -84,9 +86,13 @@ function Labels({ api, run }: { api: string; run: string }) {
   };
   return (
     <form class="labels" noValidate onSubmit={add} aria-label={`Labels of run ${run}`}>
-      <button type="button" class="quiet" onClick={() => void change({ add: [REFERENCE], is_only: true })}>
-        Set as reference
-      </button>
+      {isReference ? (
+        <span class="soft">This run is the reference.</span>
+      ) : (
+        <button type="button" class="quiet" onClick={() => void change({ add: [REFERENCE], is_only: true })}>
+          Set as reference
+        </button>
+      )}
       <label>
         Label
         <input
