@@ -323,7 +323,7 @@ mod tests {
         assert!(answer.ends_with("rate is 6,000 ±168 requests/s (at 1 connection)"), "{answer}");
         assert!(scale(&result).next.is_none(), "more rounds make no law hold");
         let mut beside = result.clone();
-        beside.series.extend(self::result().series);
+        beside.series.extend(self::result().body.series);
         let purpose = scale(&beside).next.unwrap().purpose;
         assert!(purpose.ends_with("of the laws that fit"), "{purpose}");
     }

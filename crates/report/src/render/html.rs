@@ -236,10 +236,7 @@ mod tests {
                 Served { run: Some(12), before: Some((9, "2026-11-28T09:15:31Z")), ..nothing },
                 " data-run=\"12\" data-before=\"9 2026-11-28T09:15:31Z\"",
             ),
-            (
-                Served { run: Some(12), is_reference: true, ..nothing },
-                " data-run=\"12\" data-reference=\"\"",
-            ),
+            (Served { run: Some(12), is_reference: true, ..nothing }, " data-run=\"12\" data-reference=\"\""),
             (Served { compared: &[9, 12], ..nothing }, " data-compared=\"9,12\""),
             (Served { newest: Some(12), ..nothing }, " data-newest=\"12\""),
         ] {
