@@ -87,12 +87,6 @@ fn at_busy_share(
 ) -> Result<(At, Option<String>), String> {
     let name = &proxy.service.name;
     let others = 1.0 - busy.part;
-    // Of shared processors, a proxy uses a part, which other numbers of it state.
-    let whose = if busy.processors > busy.own {
-        format!("the processors of `{name}`, which it shares, are busy")
-    } else {
-        format!("`{name}` is busy")
-    };
     // Requests wait for all work of the processors. If there are more processors than needed, a worker may be busier than the processors.
     let busy = busy.own.max(busy.processors);
     if busy >= 1.0 {
@@ -103,7 +97,7 @@ fn at_busy_share(
     let MeasuredAt { least, most, only } = measured_at(flows.iter().chain(sharing));
     if busy > most + NEARLY {
         return Err(format!(
-            "{whose} for {} of the time, and response times were measured up to {}: beyond that queues grow fast. Give it more \
+            "`{name}` is busy for {} of the time, and response times were measured up to {}: beyond that queues grow fast. Give it more \
              workers, or measure a study with a load such as `utilisation: 90%`",
             percent(busy, 0),
             percent(most, 0)
@@ -113,7 +107,7 @@ fn at_busy_share(
     let extrapolation = is_extrapolated.then(|| {
         let [busy, measured] = apart(busy, only.unwrap_or(least));
         format!(
-            "{whose} for {busy} of the time, and its response times are those of proxies that are busy for {measured}"
+            "`{name}` is busy for {busy} of the time, and its response times are those of proxies that are busy for {measured}"
         )
     });
     let at = |(flow, times): (&LearnedFlow<'_>, &FlowTimes)| {
