@@ -88,14 +88,7 @@ export function Page(first: PageProps) {
       </a>
       <header>
         {served?.run !== undefined && (
-          <RunLinks
-            api={served.api}
-            run={served.run}
-            outputs={served.outputs ?? []}
-            exports={served.exports ?? []}
-            again={served.again}
-            isReference={served.isReference === true}
-          />
+          <RunLinks api={served.api} run={served.run} outputs={served.outputs ?? []} exports={served.exports ?? []} again={served.again} />
         )}
         {served?.compared !== undefined && <ComparedLinks runs={served.compared} />}
         <div class="top">

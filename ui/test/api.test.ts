@@ -63,7 +63,6 @@ test("only a page that a server shows knows an API", () => {
   expect(served(page({ api: "/api/v1", run: "12", again: "start=load&rate=9" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", again: "start=load&rate=9" });
   const before = { run: "9", startedAt: "2026-11-28T09:15:31Z" };
   expect(served(page({ api: "/api/v1", run: "12", before: "9 2026-11-28T09:15:31Z" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", before });
-  expect(served(page({ api: "/api/v1", run: "12", reference: "" }))).toEqual({ api: "/api/v1", allowsBills: false, run: "12", isReference: true });
   expect(served(page({ api: "/api/v1", newest: "12" }))).toEqual({ api: "/api/v1", allowsBills: false, newest: "12" });
   expect(served(page({ api: "/api/v1", bills: "" }))).toEqual({ api: "/api/v1", allowsBills: true });
 });

@@ -22,9 +22,6 @@ pub(crate) const MAX_RUNS: u32 = 500;
 /// The source of runs measured by this server.
 const SOURCE: &str = "hoptax serve";
 
-/// The label of the run that later ones are compared with.
-const REFERENCE: &str = "reference";
-
 /// The runs of a store.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
@@ -42,8 +39,6 @@ pub(crate) struct PageOfRun {
     pub(crate) again: Option<String>,
     /// The run of the same study on the same machine before it; none without one.
     pub(crate) before: Option<StoredRun>,
-    /// True if it has the label that names the reference.
-    pub(crate) is_reference: bool,
 }
 
 impl History {
@@ -121,18 +116,14 @@ impl History {
     /// As [`Self::document`].
     pub(crate) fn page(&self, run: i64) -> Result<PageOfRun, Problem> {
         let result = self.result(run)?;
-        let (is_own, is_reference) = self.read(|store| {
-            let StoredRun { source, labels, .. } = store.run(run)?;
-            Ok((source == SOURCE, labels.iter().any(|label| label == REFERENCE)))
-        })?;
+        // Results of other commands may not state all of their settings.
+        let is_own = self.read(|store| Ok(store.run(run)?.source == SOURCE))?;
         let measured = self.read(|store| store.measured(run))?;
         Ok(PageOfRun {
             document: document_of(run, &result)?.shown_by(run),
             formats: measured.as_deref().map(text_formats_of).unwrap_or_default(),
-            // Results of other commands may not state all of their settings.
             again: if is_own { again::address(&result) } else { None },
             before: self.read(|store| store.study_before(run))?,
-            is_reference,
         })
     }
 

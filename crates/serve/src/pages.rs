@@ -38,7 +38,6 @@ fn page_context(app: &App) -> Served<'static> {
         exports: &[],
         again: None,
         before: None,
-        is_reference: false,
         compared: &[],
         newest: None,
     }
@@ -61,14 +60,12 @@ pub(crate) async fn run(
 ) -> Result<Page, Problem> {
     let run = run_of(&run)?;
     let page = move || {
-        let PageOfRun { document, formats, again, before, is_reference } = app.history.page(run)?;
+        let PageOfRun { document, formats, again, before } = app.history.page(run)?;
         let outputs: Vec<(&str, &str)> = OUTPUTS.iter().map(|one| (one.extension, one.name)).collect();
         let exports: Vec<&str> = formats.iter().map(|one| one.name()).collect();
         let (outputs, exports, again) = (outputs.as_slice(), exports.as_slice(), again.as_deref());
         let before = before.as_ref().map(|before| (before.run, before.started_at.as_str()));
-        let told =
-            Served { run: Some(run), outputs, exports, again, before, is_reference, ..page_context(&app) };
-        shown(&document, told)
+        shown(&document, Served { run: Some(run), outputs, exports, again, before, ..page_context(&app) })
     };
     blocking(page).await
 }

@@ -35,8 +35,6 @@ export interface Served {
   again: string | undefined;
   /** The run of the same study on the same machine before; none on other pages, and without one. */
   before: Earlier | undefined;
-  /** Whether the run has the label of the reference; none if it has not, and on other pages. */
-  isReference: true | undefined;
   /** The runs that are beside each other on the page, the reference first; none on other pages. */
   compared: string[] | undefined;
   /** The newest run of the history; none on other pages, and of a history without runs. */
@@ -57,7 +55,6 @@ export function served(page: ParentNode): Served | undefined {
         exports: told?.["exports"]?.split(" "),
         again: told?.["again"],
         before: earlier(told?.["before"]),
-        isReference: told?.["reference"] === undefined ? undefined : true,
         compared: told?.["compared"]?.split(","),
         newest: told?.["newest"],
       };

@@ -17,12 +17,10 @@ interface RunLinksProps {
   exports: readonly string[];
   /** The address of the form with its settings, behind the hash; none if they are not known. */
   again: string | undefined;
-  /** Whether the run was the reference when the page was opened. */
-  isReference: boolean;
 }
 
 /** The links of a run. */
-export function RunLinks({ api, run, outputs, exports, again, isReference }: RunLinksProps) {
+export function RunLinks({ api, run, outputs, exports, again }: RunLinksProps) {
   const base = `${api}/runs/${run}`;
   return (
     <>
@@ -50,7 +48,7 @@ export function RunLinks({ api, run, outputs, exports, again, isReference }: Run
             ))}
         </span>
       </nav>
-      <Labels api={api} run={run} isReference={isReference} />
+      <Labels api={api} run={run} />
     </>
   );
 }
@@ -63,8 +61,8 @@ export function labelled({ run, labels }: StoredRun): string {
   return labels.length === 0 ? `run ${run} has no labels` : `run ${run} has the label${labels.length > 1 ? "s" : ""} ${labels.map((one) => `\`${one}\``).join(", ")}`;
 }
 
-/** Sets the run as reference unless it is that, and gives it labels. */
-function Labels({ api, run, isReference }: Pick<RunLinksProps, "api" | "run" | "isReference">) {
+/** Sets the run as reference, and gives it labels. */
+function Labels({ api, run }: { api: string; run: string }) {
   const client = useMemo(() => clientOf(api), [api]);
   const [label, setLabel] = useState("");
   const [said, setSaid] = useState("");
@@ -86,13 +84,9 @@ function Labels({ api, run, isReference }: Pick<RunLinksProps, "api" | "run" | "
   };
   return (
     <form class="labels" noValidate onSubmit={add} aria-label={`Labels of run ${run}`}>
-      {isReference ? (
-        <span class="soft">This run is the reference.</span>
-      ) : (
-        <button type="button" class="quiet" onClick={() => void change({ add: [REFERENCE], is_only: true })}>
-          Set as reference
-        </button>
-      )}
+      <button type="button" class="quiet" onClick={() => void change({ add: [REFERENCE], is_only: true })}>
+        Set as reference
+      </button>
       <label>
         Label
         <input

@@ -37,8 +37,6 @@ pub struct Served<'a> {
     /// The run of the same study on the same machine before the run that the page shows, and its start; None on other pages, and without
     /// one.
     pub before: Option<(i64, &'a str)>,
-    /// True if the run that the page shows has the label of the reference.
-    pub is_reference: bool,
     /// The runs that the page compares, the reference first; empty on other pages.
     pub compared: &'a [i64],
     /// The newest run of the history that has a result; None on other pages, and if there is no run.
@@ -72,7 +70,6 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     let again = served.again.map(|again| format!(" data-again=\"{}\"", escaped(again))).unwrap_or_default();
     let before = served.before.map(|(run, start)| format!(" data-before=\"{run} {}\"", escaped(start)));
     let before = before.unwrap_or_default();
-    let reference = if served.is_reference { " data-reference=\"\"" } else { "" };
     let compared: Vec<String> = served.compared.iter().map(i64::to_string).collect();
     let compared = match compared.as_slice() {
         [] => String::new(),
@@ -81,9 +78,7 @@ pub fn served_page(document: &Document, served: Served<'_>) -> Result<String> {
     let newest = served.newest.map(|run| format!(" data-newest=\"{run}\"")).unwrap_or_default();
     let bills = if served.allows_bills { " data-bills=\"\"" } else { "" };
     let api = escaped(served.api);
-    let told = format!(
-        " data-api=\"{api}\"{bills}{run}{outputs}{exports}{again}{before}{reference}{compared}{newest}"
-    );
+    let told = format!(" data-api=\"{api}\"{bills}{run}{outputs}{exports}{again}{before}{compared}{newest}");
     filled(document, CONNECT, &told)
 }
 
@@ -212,7 +207,6 @@ mod tests {
             exports: &[],
             again: None,
             before: None,
-            is_reference: false,
             compared: &[],
             newest: None,
         };
@@ -236,7 +230,6 @@ mod tests {
                 Served { run: Some(12), before: Some((9, "2026-11-28T09:15:31Z")), ..nothing },
                 " data-run=\"12\" data-before=\"9 2026-11-28T09:15:31Z\"",
             ),
-            (Served { run: Some(12), is_reference: true, ..nothing }, " data-run=\"12\" data-reference=\"\""),
             (Served { compared: &[9, 12], ..nothing }, " data-compared=\"9,12\""),
             (Served { newest: Some(12), ..nothing }, " data-newest=\"12\""),
         ] {
