@@ -50,6 +50,12 @@ function cellClass(cell: Cell, isText: boolean): string {
   return isFaint ? "faint" : "";
 }
 
+/** Whether a table is of words, some of which need whole lines of a narrow screen: its rows are blocks there, with headings before cells. */
+export function isProse({ columns, rows }: Table): boolean {
+  const isLong = (cell: Cell, column: number) => columns[column]?.is_text === true && cellText(cell).length > LINES[1];
+  return columns.filter((column) => !column.is_text).length <= 1 && rows.some((row) => row.cells.some(isLong));
+}
+
 /** A reason that only lists checks by their ids: `offered`, `offered and vague-cost`, `offered, steal and vague-cost`. */
 const CHECKS = /^[a-z0-9-]+(?:, [a-z0-9-]+)*(?: and [a-z0-9-]+)?$/;
 
@@ -118,9 +124,10 @@ export function Grid({ table, choosing }: TableProps) {
   const order = orderOf(view, name);
   const choose = (column: number) => change(withOrder(view, name, nextOrder(table, order, column)));
   const isBrief = table.names.length <= 2 * SHORT && table.rows.every((row) => row.summary === "" && row.name.length <= SHORT);
+  const kinds = [isBrief ? "brief" : "", isProse(table) ? "prose" : ""];
   return (
     <div class={choosing ? "scroll list" : "scroll"} role="region" aria-label={bare(capitalised(table.title))} tabIndex={0}>
-      <table class={isBrief ? "brief" : ""}>
+      <table class={kinds.join(" ").trim()}>
         <thead>
           <tr>
             <Heading heading={table.names} column={0} order={order} choose={choose} />
@@ -142,7 +149,12 @@ export function Grid({ table, choosing }: TableProps) {
                 )}
               </th>
               {row.cells.map((cell, column) => (
-                <td key={column} class={cellClass(cell, table.columns[column]?.is_text ?? false)} title={reason(cell)}>
+                <td
+                  key={column}
+                  class={cellClass(cell, table.columns[column]?.is_text ?? false)}
+                  title={reason(cell)}
+                  data-heading={cellText(cell) === "" ? undefined : bare(table.columns[column]?.heading ?? "")}
+                >
                   <Value cell={cell} />
                 </td>
               ))}

@@ -60,6 +60,13 @@ test("an arm has a line for each run that has a number, below each other and tol
   expect(scene.shapes.filter((shape) => shape.of === "point own")).toHaveLength(2);
 });
 
+test("a difference that only bounds hold is drawn as bounds, with its decision", () => {
+  const value = { text: "+0.0 to +5.0", low: 0, high: 5, unit: "us", form: "difference", basis: "bounded" } as const;
+  const bounded: OverlayRow = { ...row("lua", [5, 8], [null, null]), differences: [null, { value, text: "+0.0 to +10.0 % of baseline", outcome: "undecided" }] };
+  const [known, open] = overlayDifferences([row("cors", [1, 2], [null, "different"]), bounded], DATA.runs);
+  expect([known?.isBounded, open?.isBounded, open?.tone]).toEqual([false, true, "undecided"]);
+});
+
 test("each of five runs has a point of its own", () => {
   const tones = ["other", "own", "third", "fourth", "fifth"] as const;
   const runs = tones.map((tone, place) => ({ name: `run ${place}`, tone }));

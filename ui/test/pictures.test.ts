@@ -79,6 +79,13 @@ describe("a distribution", () => {
     expect(heights[1]).toBeCloseTo(((heights[0] ?? 0) * 0.5) / 0.9);
   });
 
+  test("has ticks at round shares, and at all responses where there are none", () => {
+    const ticks = (scene: Scene) => of(scene, "text", "tick").flatMap(({ text, x }) => (x < 54 ? [text] : []));
+    const item = { name: "response time", words: "", tone: "own" as const, bins: [{ from: 100, to: 200, count: 8_794 }, { from: 400, to: 800, count: 1_206 }] };
+    expect(ticks(distribution({ ...DATA, items: [item] }, item, WIDTH, 220, false))).toEqual(["0 %", "44 %", "88 %"]);
+    expect(ticks(distribution({ ...DATA, items: [item] }, item, WIDTH, 220, false, { from: 250, to: 350 }))).toEqual(["0 %", "50 %", "100 %"]);
+  });
+
   test("on a linear axis has bars whose areas are shares, and says so", () => {
     const scene = drawn(0, undefined, true);
     const areas = of(scene, "rect", "bar").map((bar) => bar.height * (bar.width + 1));

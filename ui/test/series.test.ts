@@ -128,6 +128,16 @@ test("a time of zero does not stretch a logarithmic axis", () => {
   expect((ten?.y ?? 0) - (thousand?.y ?? 0)).toBeGreaterThan(150);
 });
 
+test("a logarithmic axis whose ticks are powers of ten ends at one if its highest value is far above the last", () => {
+  const ticks = (highest: number) => {
+    const data = chart([line("joined", "own", [{ x: 1, y: 1 }, { x: 2, y: highest }])], { y: { ...TIME, scale: "logarithmic" } });
+    return of(series(data, 600, 260), "text", "tick").map((text) => text.text);
+  };
+  expect(ticks(45_941)).toContain("100,000");
+  expect(ticks(15_000)).toContain("10,000");
+  expect(ticks(15_000)).not.toContain("100,000");
+});
+
 test("charts below each other have their ends at one place, whatever their values", () => {
   const x: Axis = { label: "s", unit: "s", scale: "linear", highest: 10 };
   const at = (last: number) => {

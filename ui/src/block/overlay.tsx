@@ -43,7 +43,7 @@ export function overlayDifferences(rows: OverlayRow[], runs: OverlaidRun[]): For
       if (!difference || typeof difference.value.low !== "number" || typeof difference.value.high !== "number") {
         return [];
       }
-      const { low, high, estimate, text, unit } = difference.value;
+      const { low, high, estimate, text, unit, basis } = difference.value;
       return [
         {
           id: `${row.name} ${run.name}`,
@@ -52,7 +52,7 @@ export function overlayDifferences(rows: OverlayRow[], runs: OverlaidRun[]): For
           estimate: estimate ?? (low + high) / 2,
           low,
           high,
-          isBounded: false,
+          isBounded: basis === "bounded",
           note: `${unit}; ${difference.outcome}; ${difference.text}`,
           family: row.name,
           tone: difference.outcome,

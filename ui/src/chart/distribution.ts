@@ -16,6 +16,9 @@ const BOTTOM = 44;
 /** The highest share of the left scale of a linear axis is at least this, and less than ten times as much. */
 const LEAST = 0.01;
 
+/** No bin that has a response has a smaller share. */
+const NONE = 1e-15;
+
 /** A bar that is shorter has no gap beside it on a linear axis, pixels. */
 const SHORT = 4;
 
@@ -30,8 +33,11 @@ function unitOf(highestOfOne: number): number {
   return Number((10 ** Math.ceil(Math.log10(LEAST / highestOfOne) - 1e-9)).toPrecision(1));
 }
 
-/** A share as the end of a scale, two digits. */
+/** A share as the end of a scale, two digits; all where there is none. */
 function rounded(share: number): number {
+  if (share < NONE) {
+    return 1;
+  }
   const step = 10 ** (Math.floor(Math.log10(share)) - 1);
   return Number((Math.ceil(share / step - 1e-9) * step).toPrecision(3));
 }
@@ -55,7 +61,7 @@ export function distribution(data: Distributions, item: Distribution, width: num
   const shown = shownOf(whole, chosen);
   const unit = isLinear ? unitOf(highestShare([item], shown, lengthOf)) : 1;
   const parts = (bin: Bin) => (isLinear ? lengthOf(bin) / unit : 1);
-  const highest = isLinear ? rounded(highestShare([item], shown, parts)) : highestShare(data.items, shown, parts);
+  const highest = rounded(highestShare(isLinear ? [item] : data.items, shown, parts));
   const x = (isLinear ? linear : logarithmic)([shown.from, shown.to], [left, right], 52);
   const y = (share: number) => bottom - share * (bottom - TOP);
   const all = Math.max(1, total(item));
@@ -68,7 +74,7 @@ export function distribution(data: Distributions, item: Distribution, width: num
   }
   for (const share of [0, 0.5, 1]) {
     shapes.push(
-      { kind: "text", x: left - 6, y: y(share) + 4, text: `${isLinear ? Number((share * highest * 100).toPrecision(3)) : plain(share * highest * 100)} %`, of: "tick", anchor: "end" },
+      { kind: "text", x: left - 6, y: y(share) + 4, text: `${Number((share * highest * 100).toPrecision(3))} %`, of: "tick", anchor: "end" },
       { kind: "text", x: right + 6, y: y(share) + 4, text: `${share * 100} %`, of: "tick" },
     );
   }

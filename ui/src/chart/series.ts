@@ -25,6 +25,11 @@ const X_SPACE = 64;
 /** The words of a level need this much space above it. */
 const ABOVE = 16;
 
+/** A logarithmic axis over this factor has ticks at powers of ten alone. */
+const LEAST_OF_POWERS = 1000;
+/** A value above this many times the last tick cannot be read from it. */
+const FAR_ABOVE = 2;
+
 type Line = Series["lines"][number];
 type Point = Line["points"][number];
 type Edges = [left: number, right: number, top: number, bottom: number];
@@ -151,7 +156,8 @@ function domainOf(axis: Axis, values: number[], headroom: number): Range {
   if (axis.scale === "logarithmic") {
     // Nothing at or below zero has a place on it.
     const above = values.filter((value) => value > 0);
-    return above.length > 0 ? { from: Math.min(...above), to: Math.max(...above) } : { from: 1, to: 10 };
+    const [least, most] = above.length > 0 ? [Math.min(...above), Math.max(...above)] : [1, 10];
+    return { from: least, to: toPower(least, most) };
   }
   const [lowest, highest] = values.length > 0 ? [Math.min(...values), Math.max(...values)] : [0, 1];
   if (axis.scale === "nines") {
@@ -162,6 +168,12 @@ function domainOf(axis: Axis, values: number[], headroom: number): Range {
   }
   // A time or a load begins at zero; a difference may be below it.
   return { from: Math.min(0, lowest), to: Math.max(0, highest + headroom * Math.abs(highest)) };
+}
+
+/** The end of a logarithmic axis: the next power of ten if its ticks are powers and the last of them is far below the highest value. */
+function toPower(least: number, most: number): number {
+  const last = 10 ** Math.floor(Math.log10(most) + 1e-9);
+  return most / least >= LEAST_OF_POWERS && most > FAR_ABOVE * last ? 10 * last : most;
 }
 
 function scaleOf(axis: Axis, { from, to }: Range, range: [number, number], space: number, least = 0): Scale {

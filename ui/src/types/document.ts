@@ -1449,7 +1449,7 @@ export interface OverlayRow {
    */
   costs: (Quantity | null)[];
   /**
-   * The difference of each run from the reference; none for the reference, and where either cost has no interval.
+   * The difference of each run from the reference; none for the reference, and where either cost has neither an interval nor bounds.
    */
   differences: (OverlayDifference | null)[];
 }

@@ -49,7 +49,7 @@ pub(crate) struct OverlayRow {
     pub(crate) summary: String,
     /// Its cost in each run; none where that is not measured or withheld.
     pub(crate) costs: Vec<Option<Quantity>>,
-    /// The difference of each run from the reference; none for the reference, and where either cost has no interval.
+    /// The difference of each run from the reference; none for the reference, and where either cost has neither an interval nor bounds.
     pub(crate) differences: Vec<Option<OverlayDifference>>,
 }
 

@@ -73,7 +73,15 @@ fn next(result: &FindArmsResult, again: &SearchedArms) -> Next {
     };
     if result.ended_by == FindEnd::Budget && result.arms.iter().any(is_short) {
         let command = format!("{} --budget {}s", again.search, ungrouped(4.0 * result.budget_s, 0));
-        return Next::new(command, "has four times the time, which halves the intervals");
+        let has_interval = |arm: &FoundArm| {
+            highest(&arm.found).is_some_and(|rate| rate.low.is_some() && rate.high.is_some())
+        };
+        let purpose = if result.arms.iter().any(has_interval) {
+            "has four times the time, which halves the intervals"
+        } else {
+            "has four times the time, so that it may reach an interval"
+        };
+        return Next::new(command, purpose);
     }
     Next::new(again.study.as_str(), "measures what each arm costs per request")
 }
@@ -331,6 +339,13 @@ mod tests {
         assert_eq!(next(&result), "hoptax study edge.yaml");
         result.ended_by = FindEnd::Budget;
         assert_eq!(next(&result), format!("{search} --budget 2400s"));
+        let purpose = |result: &FindArmsResult| find_arms(result).next.unwrap().purpose;
+        assert!(purpose(&result).ends_with("halves the intervals"), "{}", purpose(&result));
+        let mut open = result.clone();
+        for one in &mut open.arms {
+            one.found = goal(FindState::Unfinished, Some(9_041.0), None);
+        }
+        assert!(purpose(&open).ends_with("may reach an interval"), "{}", purpose(&open));
         result.study = "my edge".to_owned();
         let stored = find_arms(&result).next.unwrap().command;
         let longer =

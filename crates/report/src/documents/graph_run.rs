@@ -43,7 +43,7 @@ pub fn graph_run_of(result: &GraphRunResult, file: &str, from: &[String]) -> Doc
     document.sections.push(Section::of_table(responses(result)));
     if let Some(check) = &result.check {
         document.notes.extend(legend(check));
-        document.sections.extend(Section::of_lines("Prediction", errors(check)));
+        document.sections.extend(Section::of_lines("Prediction", errors(result, check)));
         document.sections.extend(Section::of_lines("Beyond measurements", check.extrapolations.clone()));
     }
     document.sections.extend(Section::of_lines("Method", method(result)));
@@ -259,8 +259,15 @@ fn responses(result: &GraphRunResult) -> Table {
     Table::new(title, "requests", [Column::new("mean", 0), Column::new("p99", 0)], rows)
 }
 
+/// True if the proxies have fewer processors than workers, so that the load of a processor is that of several proxies.
+fn is_shared(result: &GraphRunResult) -> bool {
+    let processors = result.environment.proxy_cpus.len() as u64;
+    let workers: u64 = result.proxies.iter().map(|proxy| u64::from(proxy.workers)).sum();
+    processors > 0 && processors < workers
+}
+
 /// The errors of added times beside their targets, in sentences, and what the marks are on. The answer has the error of CPU times.
-fn errors(check: &GraphRunCheck) -> Vec<String> {
+fn errors(result: &GraphRunResult, check: &GraphRunCheck) -> Vec<String> {
     let mut lines = Vec::new();
     let targets = check.targets;
     for (name, time, most) in
@@ -281,6 +288,13 @@ fn errors(check: &GraphRunCheck) -> Vec<String> {
     lines.extend(
         check.no_latency.as_ref().map(|reason| format!("time added to responses: not predicted: {reason}")),
     );
+    if check.no_latency.is_some() && is_shared(result) {
+        lines.push(
+            "requests wait for all work of the processors that the proxies share: a busy share above is that of these processors, and the \
+             table has the part of each proxy"
+                .to_owned(),
+        );
+    }
     let named = check.proxies.iter().map(|proxy| (format!("CPU time of `{}`", proxy.service), &proxy.cpu));
     let times = [("time added to the mean", &check.mean), ("time added to p99", &check.p99)];
     let named = named.chain(times.map(|(name, time)| (name.to_owned(), time)));

@@ -3,7 +3,7 @@
 mod charts;
 
 use hoptax_result::{
-    CostMeasure, HistoryChange, HistoryPoint, HistoryResult, HistorySeries, counted, grouped,
+    CostMeasure, HistoryChange, HistoryPoint, HistoryResult, HistorySeries, Interval, counted, grouped,
 };
 use hoptax_stats::median;
 
@@ -81,14 +81,20 @@ fn table(number: &str, series: &[&HistorySeries]) -> Table {
         let last = series.points.last();
         let change = series.changes.last();
         let before = change.map(|change| change.before);
-        // The current level: that after the last change, or else the last run.
-        let now = change.map(|change| change.after).or(last.map(|last| last.estimate));
         let in_words = |value: Option<f64>| Cell::from(value.map(|value| digits(series, value)));
+        // The current level: that after the last change, or else the last run.
+        let now = match (change, last) {
+            (Some(change), _) => in_words(Some(change.after)),
+            (None, Some(HistoryPoint { estimate, low: Some(low), high: Some(high), .. })) => {
+                Cell::level(Some(&Interval::new(*estimate, *low, *high)), unit(number))
+            }
+            (None, last) => in_words(last.map(|last| last.estimate)),
+        };
         Row::new(
             name(series),
             vec![
                 in_words(before),
-                in_words(now),
+                now,
                 change.and_then(percent).into(),
                 change.map(|change| since(series, change)).into(),
                 Cell::words(series.points.len().to_string()),
@@ -362,6 +368,10 @@ mod tests {
         let mut result = result();
         result.series.truncate(1);
         insta::assert_snapshot!(terminal::screen(&history(&result), STYLE));
+        let mut bare = result.clone();
+        bare.series[0].points.iter_mut().for_each(|run| run.low = None);
+        let now = |result: &HistoryResult| history(result).table.unwrap().texts(0).remove(0);
+        assert_eq!([now(&result), now(&bare)], ["7.8 ±1.2", "7.75"]);
         result.series[0].points = (1..=10).map(|run| point(run, 7.75)).collect();
         let answer = history(&result).answer;
         assert_eq!(answer[0], "No lasting change of cost in CPU time per request in 1 series");

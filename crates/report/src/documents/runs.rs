@@ -59,7 +59,7 @@ fn list(result: &RunsResult, all: u64) -> Document {
     let of_kinds = if has_kinds { format!(" of {} kinds", kinds.len()) } else { String::new() };
     let answer = match result.runs.first() {
         None => "No run was found in the store".to_owned(),
-        Some(newest) => format!("{}{of_kinds}, the newest of {}", counted(all, "run"), time(newest)),
+        Some(newest) => format!("{}{of_kinds}, the newest of {} UTC", counted(all, "run"), time(newest)),
     };
     let mut document = Document::new("runs list", "", vec![answer]);
     document.table = (!result.runs.is_empty()).then(|| table(result));

@@ -21,15 +21,19 @@ pub fn scale_of(result: &ScaleResult, source: &str) -> Document {
     Document { next: Some(next), ..scale(result) }
 }
 
-/// More rounds of the study. A law needs at least five.
-fn next(result: &ScaleResult) -> Next {
-    let fewest = result.series.iter().filter_map(|series| series.fit.as_ref()).map(|fit| fit.rounds).min();
+/// More rounds of the study. A law needs at least five. None if no law holds: more rounds of rates that do not follow it change nothing.
+fn next(result: &ScaleResult) -> Option<Next> {
+    let fits = || result.series.iter().filter_map(|series| series.fit.as_ref());
+    let fewest = fits().filter(|fit| !fit.is_refuted).map(|fit| fit.rounds).min();
     let with = |rounds: u32| format!("hoptax study {} --rounds {rounds}", path_word(result.study.as_ref()));
     match fewest {
         Some(rounds) => {
-            Next::new(with(2 * rounds), "measures more rounds, which narrow the intervals of the laws")
+            let laws = if fits().any(|fit| fit.is_refuted) { "the laws that fit" } else { "the laws" };
+            let purpose = format!("measures more rounds, which narrow the intervals of {laws}");
+            Some(Next::new(with(2 * rounds), purpose))
         }
-        None => Next::new(with(10), "measures enough rounds for a law of four sizes or more"),
+        None if fits().next().is_some() => None,
+        None => Some(Next::new(with(10), "measures enough rounds for a law of four sizes or more")),
     }
 }
 
@@ -44,7 +48,7 @@ pub fn scale(result: &ScaleResult) -> Document {
     document.verdict = Some(Judgement { verdict: result.verdict, usable });
     document.findings = FindingText::all(&result.findings);
     document.table = Some(laws(result));
-    document.next = Some(next(result));
+    document.next = next(result);
     document.plots.extend(charts::charts(result));
     let deviating = result.series.iter().filter(|series| is_refuted(series)).count();
     if deviating > 0 {
@@ -94,36 +98,42 @@ fn misfit(series: &ScaleSeries, over: ScaleDimension) -> String {
     let largest = series.points.iter().max_by(|one, other| share(one).total_cmp(&share(other)));
     let largest = largest.map_or_else(String::new, |largest| {
         format!(
-            ": its rates deviate by up to {} (at {} {}), more than chance explains",
+            ": its rates deviate by up to {} (at {}), more than chance explains",
             percent(share(largest), 1),
-            grouped(f64::from(largest.size), 0),
-            over.as_str()
+            sized(f64::from(largest.size), over)
         )
     });
     let highest = series.points.iter().max_by(|one, other| one.rate.estimate.total_cmp(&other.rate.estimate));
     let highest = highest.map_or_else(String::new, |highest| {
         format!(
-            "; its highest measured rate is {} (at {} {})",
+            "; its highest measured rate is {} (at {})",
             rate(&highest.rate).with_unit(),
-            grouped(f64::from(highest.size), 0),
-            over.as_str()
+            sized(f64::from(highest.size), over)
         )
     });
     format!("does not follow the scalability law{largest}{highest}")
 }
 
+/// A size with what it counts, which is one if it is printed as one: `1 connection`.
+fn sized(size: f64, over: ScaleDimension) -> String {
+    let (size, many) = (grouped(size, 0), over.as_str());
+    let what = if size == "1" { many.strip_suffix('s').unwrap_or(many) } else { many };
+    format!("{size} {what}")
+}
+
 fn peak(fit: &ScaleFit, over: ScaleDimension) -> String {
     let peak = &fit.peak;
     let rate = rate(&peak.rate).with_unit();
-    let [size, from, to] = [peak.size.estimate, peak.size.low, peak.size.high].map(|size| grouped(size, 0));
-    let over = over.as_str();
+    let [from, to] = [peak.size.low, peak.size.high].map(|size| grouped(size, 0));
+    let size = sized(peak.size.estimate, over);
     match peak.place {
-        PeakPlace::Within => format!("peaks at {size} {over} ({from} to {to}) with {rate}"),
+        PeakPlace::Within => format!("peaks at {size} ({from} to {to}) with {rate}"),
         PeakPlace::Beyond => format!(
-            "peaks beyond {size} {over} (from {from}), twice the largest size measured; its law reaches {rate} there"
+            "peaks beyond {size} (from {from}), twice the largest size measured; its law reaches {rate} there"
         ),
         PeakPlace::Below => {
-            format!("peaks at its smallest size or below it (at most {to} {over}) with {rate}")
+            let most = sized(peak.size.high, over);
+            format!("peaks at its smallest size or below it (at most {most}) with {rate}")
         }
     }
 }
@@ -310,7 +320,12 @@ mod tests {
         result.series[0].points[0].rate = about(6_000.0, 0.02);
         let answer = scale(&result).answer.remove(0);
         assert!(answer.contains("26.0 % (at 16 connections)"), "{answer}");
-        assert!(answer.ends_with("rate is 6,000 ±168 requests/s (at 1 connections)"), "{answer}");
+        assert!(answer.ends_with("rate is 6,000 ±168 requests/s (at 1 connection)"), "{answer}");
+        assert!(scale(&result).next.is_none(), "more rounds make no law hold");
+        let mut beside = result.clone();
+        beside.series.extend(self::result().body.series);
+        let purpose = scale(&beside).next.unwrap().purpose;
+        assert!(purpose.ends_with("of the laws that fit"), "{purpose}");
     }
 
     #[test]

@@ -15,6 +15,8 @@ const FAR: f64 = 20.0;
 const MOST: usize = 4;
 /// Space on the axis before the first of several close rates, as a share of their span.
 const ROOM: f64 = 0.1;
+/// Space on the axis on each side of a single rate, as a share of it.
+const ROOM_OF_ONE: f64 = 0.1;
 
 /// The sections of the charts; those without numbers are left out.
 pub(super) fn charts(result: &FindResult) -> Vec<Section> {
@@ -185,12 +187,17 @@ pub(in crate::documents) fn of_trials(
     );
     let values = (of_points(|point| point.y).reduce(f64::min)?, of_points(|point| point.y).reduce(f64::max)?);
     // With an axis that begins at zero, rates that are close together would all be in one corner.
-    let lowest =
-        (rates.0 < rates.1 && 2.0 * rates.0 > rates.1).then(|| drawn(rates.0 - ROOM * (rates.1 - rates.0)));
+    let (lowest, highest) = if rates.0 < rates.1 {
+        let lowest = (2.0 * rates.0 > rates.1).then(|| drawn(rates.0 - ROOM * (rates.1 - rates.0)));
+        (lowest, None)
+    } else {
+        let end = |share: f64| Some(drawn(rates.0 * share));
+        (end(1.0 - ROOM_OF_ONE), end(1.0 + ROOM_OF_ONE))
+    };
     let scale = if values.0 > 0.0 && values.1 > FAR * values.0 { Scale::Logarithmic } else { Scale::Linear };
     let name = name(first);
     let unit = unit(&first.unit);
-    let x = Axis { lowest, ..Axis::linear("rate, requests/s", "requests/s") };
+    let x = Axis { lowest, highest, ..Axis::linear("rate, requests/s", "requests/s") };
     let y = Axis::linear(format!("{name}, {unit}"), unit).on(scale);
     let levels = level(first).into_iter().collect();
     let bands = goal.and_then(answer).into_iter().collect();
@@ -229,7 +236,9 @@ mod tests {
         assert!(of_trials(&[&unknown], 0, None).is_none() && of_trials(&[], 0, None).is_none());
         let known = trial(1_000.0, Some(3.0), true);
         let series = of_trials(&[&known], 0, None).unwrap();
-        assert!(series.levels.is_empty() && series.bands.is_empty() && series.x.lowest.is_none());
+        assert!(series.levels.is_empty() && series.bands.is_empty());
+        // A single rate is in the middle of its axis.
+        assert_eq!((series.x.lowest, series.x.highest), (Some(drawn(900.0)), Some(drawn(1_100.0))));
     }
 
     #[test]

@@ -154,6 +154,12 @@ fn times_that_are_not_predicted_have_no_rows_and_a_reason() {
     assert_eq!(names(&run), ["with proxies", "without", "added by all proxies"]);
     let text = terminal::details(&graph_run(&run), STYLE);
     assert!(text.contains("time added to responses: not predicted: `front` is busy"), "{text}");
+    // Two proxies are on one processor.
+    let says = |run: &GraphRunResult| {
+        errors(run, run.check.as_ref().unwrap()).concat().contains("processors that the proxies share")
+    };
+    let apart = Environment { proxy_cpus: vec![1, 2], ..Environment::default() };
+    assert!(says(&run) && !says(&GraphRunResult { environment: apart, ..run.clone() }));
     assert_eq!(text.matches("Predicted CPU times are off by").count(), 1, "{text}");
 }
 

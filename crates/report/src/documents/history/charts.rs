@@ -44,14 +44,15 @@ fn chart(series: &HistorySeries, number: &str) -> Option<Series> {
     let high = points.iter().filter_map(|point| point.high.or(point.y)).reduce(f64::max)?;
     let unit = unit(number);
     let words = in_words(number);
-    let label = if unit.is_empty() { words.clone() } else { format!("{words}, {unit}") };
-    let y = Axis { lowest: Some(drawn(low - ROOM * (high - low))), ..Axis::linear(label, unit) };
+    // The title says what the axis does, which therefore has no label of its own.
+    let title = if unit.is_empty() { words } else { format!("{words}, {unit}") };
+    let y = Axis { lowest: Some(drawn(low - ROOM * (high - low))), ..Axis::linear(title.clone(), unit) };
     let lines = vec![
         Line::joined("level", Tone::Third, levels(series, &places)).in_form(LineForm::Computed),
         Line::joined("run", Tone::Own, points).in_form(LineForm::Scattered),
     ];
     let marks = marks(series, &places);
-    Some(Series { marks, ..Series::new(words, places.axis, y, lines) })
+    Some(Series { marks, ..Series::new(title, places.axis, y, lines) })
 }
 
 /// The places of runs on the horizontal axis.
@@ -195,6 +196,7 @@ mod tests {
         assert!((chart.marks[0].x - 3.5).abs() < 1e-9 && chart.marks[0].text.starts_with("rose"));
         assert!(chart.y.lowest.is_some_and(|lowest| lowest < 9.0), "{:?}", chart.y);
         assert_eq!((chart.y.label.as_str(), chart.y.unit), ("cpu, us", "us"));
+        assert_eq!(chart.title, chart.y.label, "the page states it once");
         let text = chart.lines[1].points[3].text.as_deref();
         assert_eq!(text, Some("20.0 (19.0 to 21.0): run 43 of 2026-11-12, proxy 1.40.0"));
     }

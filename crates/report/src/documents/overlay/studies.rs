@@ -6,11 +6,11 @@ use hoptax_result::{ArmKind, ArmResult, CostMeasure, Decision, Interval, StudyRe
 use hoptax_text::list::named;
 
 use super::Named;
-use super::decided::{Compared, Found, MARGIN_SHARE, chart, decided, notes, table as differences};
+use super::decided::{Compared, Found, MARGIN_SHARE, bounded, chart, decided, notes, table as differences};
 use crate::chart::{Chart, Outcome, OverlaidRun, Overlay, OverlayDifference, OverlayRow, OverlayView};
 use crate::document::{Block, Document, Section};
 use crate::numbers::counted;
-use crate::quantity::Quantity;
+use crate::quantity::{Basis, Quantity};
 use crate::rows::{Asked, arm_level, baselines, cell, reference_level, rows, unit_name};
 use crate::sittings::scaled;
 use crate::table::{Cell, Column, Row, Table};
@@ -129,6 +129,15 @@ fn row(
     let of_reference = reference.and_then(interval);
     let compared_with = arm.compared_with.as_deref().unwrap_or_default();
     let level = reference.and_then(|run| reference_level(run.result, arm, measure));
+    let costs: Vec<Option<Quantity>> = runs.iter().map(of).collect();
+    let first = costs.first().and_then(Option::as_ref);
+    let by_bounds = |cost: Option<&Quantity>| {
+        let (first, cost, level) = (first?, cost?, Quantity::level(&level?, unit_name(measure)));
+        let is_bounded = [first, cost].iter().any(|one| one.basis == Basis::Bounded);
+        let value = bounded(first, cost).filter(|_| is_bounded)?;
+        let text = format!("{} of {compared_with}", value.bounded_share(&level).with_unit());
+        Some(OverlayDifference { value, text, outcome: Outcome::Undecided })
+    };
     let difference = |run: &Named<'_, StudyResult>| {
         let found = decided(&of_reference?, &interval(run)?, &level?)?;
         Some(OverlayDifference {
@@ -137,12 +146,14 @@ fn row(
             outcome: found.decision.into(),
         })
     };
-    let differences = std::iter::once(None).chain(runs.iter().skip(1).map(difference));
+    let others = runs.iter().zip(&costs).skip(1);
+    let found = others.map(|(run, cost)| difference(run).or_else(|| by_bounds(cost.as_ref())));
+    let differences = std::iter::once(None).chain(found).collect();
     let row = OverlayRow {
         name: arm.id.clone(),
         summary: arm.summary.clone(),
-        costs: runs.iter().map(of).collect(),
-        differences: differences.collect(),
+        costs,
+        differences,
     };
     (row, level)
 }

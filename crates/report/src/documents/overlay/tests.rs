@@ -1,5 +1,6 @@
 use hoptax_result::{
-    Cost, HistoryBody, HistoryResult, Interval, LoadBounds, ResponseCost, TimeBounds, sample,
+    Bound, BoundOf, Cost, CostMeasure, HistoryBody, HistoryResult, Interval, LoadBounds, ResponseCost,
+    TimeBounds, sample,
 };
 use serde_json::json;
 
@@ -197,6 +198,26 @@ fn costs_of_studies_are_beside_each_other_with_their_decisions() {
     let screen = terminal::screen(&document, STYLE);
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     assert!(screen.contains("run 2: decision") && screen.contains("different"), "{screen}");
+}
+
+#[test]
+fn a_cost_that_is_bounded_in_a_study_is_undecided_with_the_bounds_of_its_difference() {
+    let mut other = study(7.0, 0.5);
+    other.arms[1].cost.cpu_us_per_request = None;
+    let bound = Bound::new(BoundOf::Cost, CostMeasure::CpuUs, Some(6.0), Some(9.0)).unwrap();
+    other.arms[1].bounds.0 = vec![bound];
+    let document = overlay(&[read(1, &study(5.0, 1.0)), read(2, &other)]);
+    let difference = overlay_of(&document).views[0].rows[0].differences[1].as_ref().unwrap();
+    // From 6 less 6 to 9 less 4.
+    assert_eq!((difference.value.text().as_str(), difference.outcome), ("+0.0 to +5.0", Outcome::Undecided));
+    assert!(difference.text.ends_with(" % of baseline"), "{}", difference.text);
+    assert!(document.answer[0].contains("of 1 cost in CPU time per request, "), "{:?}", document.answer);
+    assert_eq!(document.table.as_ref().unwrap().texts_of("lua")[2..], ["+0.0 to +5.0", "undecided"]);
+    // A cost that is withheld in one run has no difference.
+    other.arms[1].bounds.0.clear();
+    let document = overlay(&[read(1, &study(5.0, 1.0)), read(2, &other)]);
+    let differences = overlay_of(&document).views.iter().flat_map(|view| &view.rows[0].differences);
+    assert!(differences.flatten().all(|one| one.value.unit != "us" || one.value.estimate.is_some()));
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(super) fn charts(result: &PricesResult) -> Option<Section> {
     let rows = priced_first(result).into_iter().filter_map(row).collect();
     let (title, note) = if is_converted {
         let note = "Converted: the listed price times the factor by which this machine is slower; its interval is the error of converted \
-                    prices on known machines. Functions without a price here are in the table.";
+                    prices on known machines, a factor both ways, and ± its longer side. Functions without a price here are in the table.";
         ("Price of each function here", note)
     } else {
         ("Price of each function, as listed", "Hollow and grey: the interval contains zero.")

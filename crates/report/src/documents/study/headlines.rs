@@ -44,7 +44,7 @@ fn of_costs(result: &StudyResult, rows: &[Row<'_>]) -> Vec<Headline> {
     all.extend(times.map(|measure| most(rows, measure)));
     if let Some(measure) = cpu.or(times) {
         all.push(clear(rows, measure));
-        all.push(half_width(rows, measure));
+        all.extend(half_width(rows, measure));
     }
     all
 }
@@ -121,17 +121,18 @@ fn clear(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
     Headline::new(name, Cell::words(format!("{clear} of {stated}")), note)
 }
 
-/// The median of the half-widths of all costs in a measure.
-fn half_width(rows: &[Row<'_>], measure: CostMeasure) -> Headline {
+/// Minimum number of intervals whose half-widths have a median that says more than they do.
+const FEWEST_WIDTHS: usize = 3;
+
+/// The median of the half-widths of all costs in a measure; none of few.
+fn half_width(rows: &[Row<'_>], measure: CostMeasure) -> Option<Headline> {
     let width = |row: &Row<'_>| Some(measure.interval(&row.arm.cost)?.half_width() * sittings::unit(measure));
     let mut widths: Vec<f64> = functions(rows).filter_map(width).collect();
     widths.sort_by(f64::total_cmp);
-    let (name, unit) = ("typical half-width", unit_name(measure));
+    let width = *widths.get(widths.len() / 2).filter(|_| widths.len() >= FEWEST_WIDTHS)?;
     let note = format!("median of {}", counted(widths.len() as u64, "interval"));
-    match widths.get(widths.len() / 2) {
-        Some(width) => Headline::number(name, Quantity::point(*width, unit, Form::Level), Some(note)),
-        None => Headline::number(name, Quantity::unknown("no cost has an interval", unit), None),
-    }
+    let width = Quantity::point(width, unit_name(measure), Form::Level);
+    Some(Headline::number("typical half-width", width, Some(note)))
 }
 
 #[cfg(test)]
@@ -214,5 +215,8 @@ mod tests {
         }
         let width = texts(&study(&result)).remove(4);
         assert_eq!(width, "typical half-width: 2.00 % (median of 3 intervals)");
+        result.arms.retain(|arm| arm.id != "jwt");
+        let texts = texts(&study(&result));
+        assert!(texts.len() == 4 && !texts.concat().contains("half-width"), "two have no median: {texts:?}");
     }
 }
