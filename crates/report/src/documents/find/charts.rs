@@ -197,7 +197,7 @@ pub(in crate::documents) fn of_trials(
     let scale = if values.0 > 0.0 && values.1 > FAR * values.0 { Scale::Logarithmic } else { Scale::Linear };
     let name = name(first);
     let unit = unit(&first.unit);
-    let x = Axis { lowest, highest, ..Axis::linear("rate, requests/s", "requests/s") };
+    let x = Axis { highest, lowest, ..Axis::linear("rate, requests/s", "requests/s") };
     let y = Axis::linear(format!("{name}, {unit}"), unit).on(scale);
     let levels = level(first).into_iter().collect();
     let bands = goal.and_then(answer).into_iter().collect();

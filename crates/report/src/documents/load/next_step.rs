@@ -52,7 +52,7 @@ pub(super) fn next(result: &LoadResult, given: GivenOptions<'_>) -> Option<Next>
     };
     if is_idle {
         let is_longer = is_repeatable && plan.request_limit.is_none() && until_due_s.is_some();
-        return is_longer.then(|| again(plan.connections, "lasts until requests are due"));
+        return if is_longer { again(plan.connections, "lasts until requests are due") } else { None };
     }
     let (place, machine) =
         if is_of_agents { ("on the machine of each agent: ", "it") } else { ("", "this machine") };

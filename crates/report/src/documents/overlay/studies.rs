@@ -149,12 +149,7 @@ fn row(
     let others = runs.iter().zip(&costs).skip(1);
     let found = others.map(|(run, cost)| difference(run).or_else(|| by_bounds(cost.as_ref())));
     let differences = std::iter::once(None).chain(found).collect();
-    let row = OverlayRow {
-        name: arm.id.clone(),
-        summary: arm.summary.clone(),
-        costs,
-        differences,
-    };
+    let row = OverlayRow { name: arm.id.clone(), summary: arm.summary.clone(), costs, differences };
     (row, level)
 }
 
