@@ -81,7 +81,7 @@ fn what_is_wrong_with_responses_is_in_the_result_in_the_summary_and_in_the_advic
         // The result is void, but the count of failures is evidence.
         assert_eq!(result["fail_on"][0]["value"].as_f64(), Some(REQUESTS as f64), "{}", result["fail_on"]);
         assert_eq!(result["reasons"], json!({kind: {reason: REQUESTS}}));
-        let line = format!("{REQUESTS} {kind}: {reason} ({REQUESTS})");
+        let line = format!("{REQUESTS} {kind}: {reason}");
         assert!(shown.contains(&format!("failures: {line}\n")), "{shown}");
         let finding = &result["findings"][0];
         assert!(finding["message"].as_str().unwrap().contains(&line), "{finding}");
